@@ -13,6 +13,7 @@ pub mod fuzzing;
 pub mod meta;
 pub mod options;
 mod orientation;
+pub mod shown;
 pub mod stream;
 pub mod trackjsonload;
 pub mod trackjsonsink;

@@ -77,6 +77,9 @@ pub fn container(data: &[u8]) {
     {
         assert!(own == found && promised > found, "{promised} of {found}");
     }
+    let movie = fuzzing::movie(data).expect("memory can be read");
+    let period = movie.and_then(|movie| movie.period);
+    assert!(period.is_none_or(|period| period.is_finite() && period > 0.0));
 }
 
 pub fn haar(data: &[u8]) {

@@ -52,7 +52,7 @@ use gst_base::subclass::prelude::*;
 use super::replaying::{Replaying, ReplayingError};
 use crate::meta;
 use crate::options::{self, LoadSettings, Options};
-use crate::{element, stream, video};
+use crate::{element, shown, stream, video};
 use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
 
@@ -187,7 +187,11 @@ impl BaseTransformImpl for TrackJsonLoad {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        self.with(|replaying| replaying.set_caps(incaps));
+        let movie = shown::movie_at(self.obj().sink_pad());
+        self.with(|replaying| {
+            replaying.shown.set_movie(movie);
+            replaying.set_caps(incaps);
+        });
         Ok(())
     }
 
@@ -208,12 +212,12 @@ impl BaseTransformImpl for TrackJsonLoad {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         match event.view() {
-            gst::EventView::FlushStop(_) => self.with(|replaying| replaying.is_sought = true),
+            gst::EventView::FlushStop(_) => self.with(|replaying| {
+                replaying.is_sought = true;
+                replaying.shown.flush();
+            }),
             gst::EventView::Segment(event) => {
-                let segment = event.segment().downcast_ref::<gst::ClockTime>();
-                let start = segment.and_then(|segment| segment.time());
-                let start = start.map_or(0, gst::ClockTime::nseconds);
-                self.with(|replaying| replaying.begin(start));
+                self.with(|replaying| replaying.begin(event.segment()));
             }
             gst::EventView::Gap(gap) => {
                 let (start, duration, continuity) = stream::extent_of_gap(gap);

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
 use crate::options::{LoadSettings, MatchBy};
+use crate::shown::Shown;
 use crate::{stream, video};
 use facetrack::file;
 use facetrack::replay::matching::{Counter, Frames};
@@ -42,6 +43,8 @@ pub(super) struct Replaying {
     replay: Replay<File>,
     frames: Frames,
     pub(super) counter: Counter,
+    /// Which frames of the stream the sink has counted.
+    pub(super) shown: Shown,
     /// Whether the next segment comes from a seek.
     pub(super) is_sought: bool,
     match_by: MatchBy,
@@ -67,6 +70,7 @@ impl Replaying {
             path,
             counter: Counter::new(replay.filling()),
             replay,
+            shown: Shown::default(),
             is_sought: false,
             match_by: settings.match_by,
             tolerance: u64::from(settings.tolerance) * 1_000_000,
@@ -101,9 +105,13 @@ impl Replaying {
         self.counter.set_rate(video::rate(caps));
     }
 
-    /// Begins a segment that starts at `start` ns of the video. Only the segment of a seek changes
-    /// the position in the record; other segments continue it, as the sink has counted them.
-    pub(super) fn begin(&mut self, start: u64) {
+    /// Begins a segment. Only the segment of a seek changes the position in the record; other
+    /// segments continue it, as the sink has counted them.
+    pub(super) fn begin(&mut self, segment: &gst::Segment) {
+        self.shown.begin(segment);
+        let segment = segment.downcast_ref::<gst::ClockTime>();
+        let start = segment.and_then(|segment| segment.time());
+        let start = start.map_or(0, gst::ClockTime::nseconds);
         self.sightings = Sightings::default();
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());
@@ -137,6 +145,9 @@ impl Replaying {
         buffer: &gst::BufferRef,
         segment: &gst::Segment,
     ) -> Result<Option<FrameReport>, ReplayingError> {
+        if !self.shown.counts(buffer) {
+            return Ok(None);
+        }
         let timestamp = buffer.pts().map(gst::ClockTime::nseconds);
         let number = self.counter.frame(timestamp, stream::continuity_of(buffer));
         let time = match self.replay.times() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::drops::Drops;
 use crate::orientation::Orientation;
+use crate::shown::Shown;
 use crate::stream;
 use facetrack::record::completeness::End;
 use facetrack::record::timeline::Continuity;
@@ -15,13 +16,17 @@ use facetrack::record::timeline::Continuity;
 /// there. Our choice: 0.7 s is common.
 const MAX_START: u64 = 5_000_000_000;
 
-/// How much longer than the longest track a tag may say that the video is: some writers round.
-const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(500);
+/// How much longer than the longest track a tag may say that the video is: some programs leave the
+/// last frame out of the one and not of the other. Our choice: a frame at 20 fps. Tags that were
+/// copied from another file are rarely that close.
+const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
 /// A stream under way.
 #[derive(Default)]
 pub(super) struct Following {
     segment: gst::Segment,
+    /// Which frames count.
+    pub(super) shown: Shown,
     /// Stream time that is 0 in the record, ns; `None` before the first segment.
     start: Option<u64>,
     /// Whether the next frame should follow the last one directly: no new segment, flush or gap has
@@ -35,22 +40,16 @@ pub(super) struct Following {
     /// Frames that are known to be dropped because a sink was late.
     pub(super) dropped: u64,
     pub(super) drops: Drops,
-    track: TrackTags,
+    /// Timestamp at which the track ends, by a tag that muxers of Matroska write.
+    track_end: Option<gst::ClockTime>,
     orientation: Orientation,
-}
-
-/// Statistics that muxers of Matroska write for each track.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct TrackTags {
-    /// Timestamp at which the track ends.
-    end: Option<gst::ClockTime>,
-    frames: Option<u64>,
 }
 
 impl Following {
     /// Begins a segment. Returns the stream time that is 0 in the record, ns.
     pub(super) fn begin(&mut self, segment: &gst::Segment) -> u64 {
         self.segment = segment.clone();
+        self.shown.begin(segment);
         self.end = None;
         self.goes_on = false;
         let first = || start_of(segment).unwrap_or(0);
@@ -119,7 +118,7 @@ impl Following {
             return;
         }
         for comment in tags.iter_tag::<gst::tags::ExtendedComment>() {
-            self.track.read(comment.get());
+            self.track_end = track_end(comment.get()).or(self.track_end);
         }
     }
 
@@ -140,14 +139,9 @@ impl Following {
         let is_of_file = |end: &gst::ClockTime| {
             duration.is_none_or(|duration| *end <= duration.saturating_add(TAG_TOLERANCE))
         };
-        let video = segment.stop().or(self.track.end.filter(is_of_file));
+        let video = segment.stop().or(self.track_end.filter(is_of_file));
         let video = self.time(video).map(End::Video);
         video.or_else(|| self.time(duration).map(End::Container))
-    }
-
-    /// Frames that the video should have.
-    pub(super) fn promised_frames(&self) -> Option<u64> {
-        self.track.frames
     }
 }
 
@@ -160,18 +154,12 @@ fn start_of(segment: &gst::Segment) -> Option<u64> {
     (is_time && start <= MAX_START).then_some(start)
 }
 
-impl TrackTags {
-    /// Reads a comment such as `DURATION=00:00:04.023000000`, also `DURATION-eng=…`.
-    fn read(&mut self, comment: &str) {
-        let Some((name, value)) = comment.split_once('=') else {
-            return;
-        };
-        match name.split('-').next() {
-            Some("DURATION") => self.end = clock_time(value).or(self.end),
-            Some("NUMBER_OF_FRAMES") => self.frames = value.trim().parse().ok().or(self.frames),
-            _ => (),
-        }
-    }
+/// Reads a comment such as `DURATION=00:00:04.023000000`, also `DURATION-eng=…`. The number of
+/// frames, which some muxers write, too, is not read: ffmpeg copies it to parts of a file.
+fn track_end(comment: &str) -> Option<gst::ClockTime> {
+    let (name, value) = comment.split_once('=')?;
+    let is_duration = name.split('-').next() == Some("DURATION");
+    is_duration.then(|| clock_time(value))?
 }
 
 /// A time written in hours, minutes and seconds.
@@ -190,27 +178,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_of_a_track() {
-        let mut tags = TrackTags::default();
+    fn the_end_of_a_track() {
         let too_long = "DURATION=4294967295:59:59.999999999";
         for comment in [
             "ENCODER=DURATION",
             "DURATION",
             "DURATION=soon",
-            "BPS=100",
+            "NUMBER_OF_FRAMES=93087",
             too_long,
         ] {
-            tags.read(comment);
+            assert_eq!(track_end(comment), None, "{comment}");
         }
-        assert_eq!(tags, TrackTags::default());
-        tags.read("DURATION-eng=01:02:03.500000000");
-        tags.read("NUMBER_OF_FRAMES=93087");
-        let want = TrackTags {
-            end: Some(gst::ClockTime::from_mseconds(3_723_500)),
-            frames: Some(93_087),
-        };
-        assert_eq!(tags, want);
-        tags.read("DURATION=00:00:04.023000000");
-        assert_eq!(tags.end, Some(gst::ClockTime::from_mseconds(4_023)));
+        for (comment, ms) in [
+            ("DURATION-eng=01:02:03.500000000", 3_723_500),
+            ("DURATION=00:00:04.023000000", 4_023),
+        ] {
+            let end = gst::ClockTime::from_mseconds(ms);
+            assert_eq!(track_end(comment), Some(end), "{comment}");
+        }
     }
 }

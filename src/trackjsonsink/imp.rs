@@ -7,8 +7,9 @@
  * positions only (`reduced`).
  *
  * Every decoded frame has a line, including frames without a face and frames that were not
- * analysed. Frames are numbered from 1 without gaps. Frame N is the Nth frame from the decoder, as
- * other programs count the frames of the file. An empty frame is filled in for each frame that is
+ * analysed. Frames are numbered from 1 without gaps. Frame N is the Nth frame that ffmpeg and OpenCV
+ * read from the file. Decoders deliver a few frames more, which are not counted: the frame before
+ * the start of an MP4 edit list, and damaged frames before the first key frame. An empty frame is filled in for each frame that is
  * known to be lost: after an interruption (a buffer with the flag GST_BUFFER_FLAG_DISCONT, if time
  * has passed), in a GAP event with the flag GST_GAP_FLAG_MISSING_DATA, and where late frames may be
  * dropped (properties `qos` and `max-lateness`). Uneven timestamps do not count as a loss;
@@ -60,8 +61,8 @@ use super::config::Config;
 use super::error::OutputError;
 use super::recording::Recording;
 use super::{CAT, DECODE_ERRORS, upstream};
-use crate::element;
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
+use crate::{element, shown};
 use facetrack::lock::lock;
 use facetrack::record::{Completeness, Metadata, Totals};
 use serde_json::{Map, Value};
@@ -284,8 +285,8 @@ impl TrackJsonSink {
 
     /// The video's path, or its URI, where an element upstream knows it.
     fn video_path(&self) -> Option<String> {
-        let uri = upstream::uri(self.obj().sink_pad())?;
-        let path = upstream::path(&uri).map(|path| path.display().to_string());
+        let uri = shown::uri(self.obj().sink_pad())?;
+        let path = shown::path(&uri).map(|path| path.display().to_string());
         Some(path.unwrap_or_else(|| upstream::without_password(&uri)))
     }
 }
@@ -409,7 +410,9 @@ impl BaseSinkImpl for TrackJsonSink {
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let path = self.video_path();
         let is_live = upstream::is_live(self.obj().sink_pad());
+        let movie = shown::movie_at(self.obj().sink_pad());
         if let State::Recording(recording) = &mut *lock(&self.state) {
+            recording.following.shown.set_movie(movie);
             recording.set_caps(caps, is_live, path);
         }
         Ok(())

@@ -139,6 +139,7 @@ impl Recording {
         self.timeline.reset();
         self.following.goes_on = false;
         self.following.drops.take();
+        self.following.shown.flush();
     }
 
     /// Takes what a list of tags says of the frames at `pad`.
@@ -147,8 +148,9 @@ impl Recording {
         self.record.metadata_mut().orientation = self.following.orientation(pad);
     }
 
-    /// Records a buffer, and the missing frames before it. `may_drop` is true if this element may
-    /// drop late buffers. Returns whether this buffer shows that the stream has no metadata.
+    /// Records a buffer that counts, and the missing frames before it. `may_drop` is true if this
+    /// element may drop late buffers. Returns whether this buffer shows that the stream has no
+    /// metadata.
     ///
     /// # Errors
     /// [`OutputError::Interrupted`], [`OutputError::Write`].
@@ -157,6 +159,10 @@ impl Recording {
         buffer: &gst::BufferRef,
         may_drop: bool,
     ) -> Result<bool, OutputError> {
+        if !self.following.shown.counts(buffer) && !self.following.is_live {
+            gst::debug!(CAT, "{:?} is not counted", buffer.pts());
+            return Ok(false);
+        }
         let period = self.timeline.period();
         let continuity = self.following.frame(buffer, period, may_drop);
         let timestamp = buffer.pts().map(gst::ClockTime::nseconds);
@@ -212,7 +218,7 @@ impl Recording {
             ending,
             period: self.timeline.period().unwrap_or(0.0),
             longest: self.timeline.rhythm().longest(),
-            fps: Some(rate.fps).filter(|fps| !rate.is_variable && *fps > 0.0),
+            frames: self.following.shown.frames(),
             decode_errors: self.following.decode_errors,
             corrupted: self.following.corrupted,
             dropped: self.following.dropped,

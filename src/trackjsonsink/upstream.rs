@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Queries to the elements upstream about the video.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gst::glib;
 use gst::prelude::*;
 
 use super::CAT;
 use super::following::Following;
+use crate::shown;
 use facetrack::container::{self, Extent};
-use facetrack::record::completeness::{End, Ending, Promise};
-
-/// The video's URI, where an element upstream knows it.
-pub(super) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
-    let mut query = gst::query::Uri::new();
-    pad.peer_query(&mut query).then(|| query.uri())?
-}
+use facetrack::file;
+use facetrack::record::completeness::{Ending, Promise};
 
 /// The URI as it may be recorded: without a password.
 pub(super) fn without_password(uri: &str) -> String {
@@ -34,11 +28,6 @@ pub(super) fn without_password(uri: &str) -> String {
     }
 }
 
-/// The path of a URI; `None` if it is not a local file.
-pub(super) fn path(uri: &str) -> Option<PathBuf> {
-    glib::filename_from_uri(uri).ok().map(|(path, _)| path)
-}
-
 /// Whether the source is live: its frames are lost if the pipeline is too slow.
 pub(super) fn is_live(pad: &gst::Pad) -> bool {
     let mut query = gst::query::Latency::new();
@@ -50,16 +39,11 @@ pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
     if following.is_live {
         return Promise::default();
     }
-    let end = following.promised_end(pad.peer_query_duration());
-    let path = uri(pad).as_deref().and_then(path);
+    let path = shown::uri(pad).as_deref().and_then(shown::path);
     Promise {
-        end,
-        frames: match end {
-            Some(End::Video(_)) => following.promised_frames(),
-            _ => pad
-                .peer_query_duration::<gst::format::Default>()
-                .map(|frames| *frames),
-        },
+        end: following.promised_end(pad.peer_query_duration()),
+        frames: following.shown.stated_frames(),
+        period: following.shown.stated_period(),
         extent: path.map_or(Extent::Unknown, |path| extent(&path)),
     }
 }
@@ -86,7 +70,7 @@ fn only_input(source: &gst::Pad) -> Option<gst::Pad> {
 }
 
 fn extent(path: &Path) -> Extent {
-    let read = || container::extent(&mut File::open(path)?);
+    let read = || container::extent(&mut file::open(path)?);
     read().unwrap_or_else(|error| {
         let path = path.display();
         gst::info!(CAT, "{path}: its length is not checked: {error}");

@@ -15,6 +15,7 @@ mod opencv_haar;
 mod opencv_yunet;
 mod opencv_yunet_pyfeat;
 mod openseeface;
+mod pictures;
 mod replay_engines;
 mod selection;
 mod turned;

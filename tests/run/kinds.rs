@@ -204,3 +204,39 @@ fn a_part_of_a_video_has_its_times() {
         assert_eq!(frames[0]["tracked_objects"][0]["id"], "obj_1", "{name}");
     }
 }
+
+/// Also where a part begins while a frame is shown, and in a trimmed file.
+#[test]
+fn each_frame_is_in_one_part() {
+    if !encoded::has_ffmpeg() {
+        return;
+    }
+    let clips = tempfile::tempdir().expect("a folder");
+    let folder = clips.path();
+    let whole = folder.join("whole.mp4");
+    let source = "-f lavfi -i testsrc=size=64x48:rate=25:duration=4 -pix_fmt yuv420p";
+    let encoder = "-c:v libx264 -preset veryfast -g 12 -bf 3 -threads 1";
+    encoded::ffmpeg(&format!("{source} {encoder}"), &whole);
+    for (name, cut) in [("trimmed.mp4", "-ss 1.013"), ("whole.mkv", "")] {
+        let cut = format!("{cut} -i {} -c copy", whole.display());
+        encoded::ffmpeg(&cut, &folder.join(name));
+    }
+    for name in ["whole.mp4", "trimmed.mp4", "whole.mkv"] {
+        let list = ["all,,", "1,,1.01", "2,1.01,1.8", "3,1.8,"].map(|part| {
+            let (id, times) = part.split_once(',').expect("an id");
+            format!("{id},{name},{times}\n")
+        });
+        let list = format!("id,uri,start,stop\n{}", list.concat());
+        fs::write(folder.join("parts.csv"), list).expect("room");
+        run(folder, &format!("parts.csv --out {name}.out {SCRIPTED}")).exits(0);
+        let times = |id: &str| {
+            let record = record(&folder.join(format!("{name}.out/{id}.json")));
+            let frames = record["frames"].as_array().expect("frames").iter();
+            frames.map(|frame| frame["pts"].clone()).collect::<Vec<_>>()
+        };
+        let all = times("all");
+        let decoded = encoded::decoded_frames(&folder.join(name));
+        assert_eq!(all.len() as u64, decoded, "{name}");
+        assert_eq!(["1", "2", "3"].map(times).concat(), all, "{name}");
+    }
+}

@@ -345,6 +345,9 @@ fn odd_times_are_the_same_in_parts() {
         encoded::ffmpeg(&line, &folder.join("in").join(name));
     }
     end_with_last_frame(&folder.join("in/slower.mkv"), 99 * 160);
+    let whole = folder.join("in/frames.mp4");
+    let cut = format!("-ss 1.013 -i {} -c copy", whole.display());
+    encoded::ffmpeg(&cut, &folder.join("in/trimmed.mp4"));
     run(folder, &format!("in --out uncut {FACE}")).exits(0);
     run(
         folder,

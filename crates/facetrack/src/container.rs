@@ -6,7 +6,11 @@
 //! WebM state them; an MPEG transport stream consists of packets of one size, and can only be seen
 //! to end within one. Only headers are read.
 
+mod movie;
+
 use std::io::{self, Read, Seek, SeekFrom};
+
+pub use movie::{Edit, Movie, movie};
 
 /// Boxes that are gone through at most; a fragmented file has two for each fragment.
 const MAX_BOXES: usize = 1 << 20;
@@ -55,8 +59,7 @@ pub enum Extent {
 /// # Errors
 /// When reading fails.
 pub fn extent(file: &mut (impl Read + Seek)) -> io::Result<Extent> {
-    let found = file.seek(SeekFrom::End(0))?;
-    let mut file = File { file, found };
+    let mut file = File::new(file)?;
     let head: [u8; 12] = match file.at(0)? {
         Some(head) => head,
         None => return Ok(Extent::Unknown),
@@ -78,7 +81,12 @@ struct File<'a, F> {
     found: u64,
 }
 
-impl<F: Read + Seek> File<'_, F> {
+impl<'a, F: Read + Seek> File<'a, F> {
+    fn new(file: &'a mut F) -> io::Result<Self> {
+        let found = file.seek(SeekFrom::End(0))?;
+        Ok(Self { file, found })
+    }
+
     /// `N` bytes at `offset`; `None` past the end.
     fn at<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if offset.saturating_add(N as u64) > self.found {

@@ -4,7 +4,7 @@
 
 use std::io::{self, Cursor};
 
-use crate::container::{self, Extent};
+use crate::container::{self, Extent, Movie};
 use crate::engine::mediapipe::geometry::FaceGeometry;
 use crate::engine::opencv::haar::detector::Detector;
 use crate::engine::opencv::haar::{Search, xml};
@@ -47,6 +47,11 @@ pub fn cascade(xml: &[u8], luma: &[u8], frame: [usize; 2]) -> Result<Vec<[i32; 4
 /// Reads how long a file with these bytes is.
 pub fn extent(bytes: &[u8]) -> io::Result<Extent> {
     container::extent(&mut Cursor::new(bytes))
+}
+
+/// Reads which pictures a file with these bytes shows.
+pub fn movie(bytes: &[u8]) -> io::Result<Option<Movie>> {
+    container::movie(&mut Cursor::new(bytes))
 }
 
 /// Reads a manifest.

@@ -35,8 +35,9 @@ pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "frame"))]
 #[serde(expecting = "an object")]
 pub(crate) struct Frame<'a> {
-    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
-    /// frames were filled in before it (padded_frames).
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth frame that
+    /// ffmpeg and OpenCV read from the file, unless frames were filled in before it (padded_frames)
+    /// or are missing (complete).
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x; empty if there is none.
@@ -170,8 +171,9 @@ pub(crate) struct Trailer {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedFrame"))]
 pub(crate) struct ReducedFrame {
-    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth decoded frame, unless
-    /// frames were filled in before it, which a reduced file does not count.
+    /// Number of the frame, counting from 1 without gaps. Frame N is the Nth frame that
+    /// ffmpeg and OpenCV read from the file, unless frames were filled in before it, which a reduced
+    /// file does not count, or are missing.
     #[cfg_attr(test, schemars(range(min = 1)))]
     frame: u64,
     /// The faces in the frame, sorted by centroid_x.

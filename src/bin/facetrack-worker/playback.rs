@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use facetrack::container::Movie;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
 use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
+use gstfacetrack::shown;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
 use gstfacetrack::video;
 use rustix::time::{ClockId, clock_gettime};
@@ -29,6 +31,10 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 /// Time without a message and a running thread after which a pipeline counts as stalled. Our
 /// choice: threads end and start within milliseconds.
 const STALL: Duration = Duration::from_secs(5);
+
+/// How much earlier than a part a seek goes. Decoders shorten the frame that is shown at the target
+/// of a seek, so this frame begins before the part, and is left out. Our choice: any time would do.
+const BEFORE_PART: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 
 /// The message about such a video.
 const STALLED: &str = "the file cannot be read: it is damaged, or lacks its beginning or end";
@@ -61,6 +67,8 @@ struct Playback {
     sink: TrackJsonSink,
     part: Part,
     warm_up: Option<gst::ClockTime>,
+    /// Frames of the whole video.
+    stated_frames: Option<u64>,
     overlap: Option<Overlap>,
     missing: Option<String>,
     record: Option<Outcome>,
@@ -86,7 +94,14 @@ impl Playback {
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
         damage::report_to(&sink, job.part);
-        expect_streams(&pipeline, &decoder, facetrack.sink_pad().clone(), job);
+        let movie = shown::movie(&job.video);
+        expect_streams(
+            &pipeline,
+            &decoder,
+            facetrack.sink_pad().clone(),
+            job,
+            &movie,
+        );
         let start = job.part.start.filter(|_| job.warm_up.is_some());
         let start = start.map(|start| clock_time(start).nseconds());
         Ok(Self {
@@ -96,6 +111,7 @@ impl Playback {
             sink,
             part: job.part,
             warm_up: job.warm_up.map(clock_time),
+            stated_frames: movie.frames,
             missing: None,
             record: None,
         })
@@ -107,7 +123,10 @@ impl Playback {
         let mut outcome = self.wait(requests);
         outcome.video_seconds = self.tracked_seconds();
         outcome.before = self.overlap.iter().flat_map(Overlap::take).collect();
-        outcome.nominal_rate = self.warm_up.and_then(|_| self.nominal_rate());
+        if self.warm_up.is_some() {
+            outcome.nominal_rate = self.nominal_rate();
+            outcome.expected_frames = self.stated_frames;
+        }
         if !outcome.status.has_record() {
             outcome.frames = self.frames();
         }
@@ -158,7 +177,7 @@ impl Playback {
     fn on_message(&mut self, message: &gst::Message) -> Option<Outcome> {
         match message.view() {
             gst::MessageView::Eos(_) => self.record.take(),
-            gst::MessageView::Error(error) if self.is_after_the_end(error) => Some(Outcome {
+            gst::MessageView::Error(error) if self.is_empty_part(error) => Some(Outcome {
                 status: Status::Truncated,
                 ..Outcome::default()
             }),
@@ -178,11 +197,11 @@ impl Playback {
         }
     }
 
-    /// Whether the part begins after the last frame of the video.
-    fn is_after_the_end(&self, error: &gst::message::Error) -> bool {
+    /// Whether no frame of the video is in the part: it may begin late, or end early.
+    fn is_empty_part(&self, error: &gst::message::Error) -> bool {
         let is_of_record = error.src() == Some(self.sink.upcast_ref());
         let is_empty = error.error().matches(gst::StreamError::Failed) && self.frames() == 0;
-        self.overlap.is_some() && is_of_record && is_empty
+        self.warm_up.is_some() && !self.part.is_whole() && is_of_record && is_empty
     }
 
     fn on_structure(&mut self, structure: &gst::StructureRef) {
@@ -221,14 +240,13 @@ impl Playback {
 
     fn seek(&self) -> bool {
         let start = self.part.start.map_or(gst::ClockTime::ZERO, clock_time);
-        let start = start.saturating_sub(self.warm_up.unwrap_or_default());
-        let stop = self.part.stop.map(clock_time);
-        let stop_type = stop.map_or(gst::SeekType::None, |_| gst::SeekType::Set);
+        let start = start.saturating_sub(self.warm_up.unwrap_or(BEFORE_PART));
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
-        let set = gst::SeekType::Set;
-        let sought = self
-            .pipeline
-            .seek(1.0, flags, set, Some(start), stop_type, stop);
+        // The stop is left to `branch::end_at`: qtdemux takes it for a time of the track, and leaves
+        // out the last frames of a part if the movie begins within the track.
+        let (set, none) = (gst::SeekType::Set, gst::SeekType::None);
+        let stop = gst::ClockTime::NONE;
+        let sought = self.pipeline.seek(1.0, flags, set, Some(start), none, stop);
         sought.is_ok()
     }
 
@@ -281,10 +299,16 @@ fn make(name: &str) -> Result<gst::Element, String> {
 
 /// Links the first stream of video with its first frame, when its tags are known. Posts a message
 /// when all streams are known.
-fn expect_streams(pipeline: &gst::Pipeline, decoder: &gst::Element, sink: gst::Pad, job: &Job) {
+fn expect_streams(
+    pipeline: &gst::Pipeline,
+    decoder: &gst::Element,
+    sink: gst::Pad,
+    job: &Job,
+    movie: &Movie,
+) {
     let (part, is_divided) = (job.part, job.warm_up.is_some());
-    if part.start.is_some() && part.stop.is_none() {
-        branch::keep_last_frame(decoder);
+    if part.stop.is_none() {
+        branch::keep_last_frames(decoder, part, movie);
     }
     let has_video = Arc::new(AtomicBool::new(false));
     let is_first = has_video.clone();
@@ -320,18 +344,21 @@ fn on_video(pipeline: &gst::Pipeline, decoder: &gst::Element, pad: &gst::Pad, si
 /// Plays only a part of the stream at `pad`. The first part of a video that is tracked in parts
 /// plays without a seek, since a seek may cut off the beginning of the first frame.
 fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool) {
-    match part.stop.map(clock_time) {
-        Some(stop) if is_divided && part.start.is_none() => {
-            return branch::end_at(pad, stop.nseconds());
-        }
-        Some(_) if is_divided => branch::hide_stop(pad),
-        None if part.is_whole() => return,
-        _ => (),
+    let [start, stop] = [part.start, part.stop].map(|time| Some(clock_time(time?).nseconds()));
+    if start.is_some() || !is_divided && stop.is_some() {
+        let bin = pipeline.downgrade();
+        branch::hold_until_sought(pad, move || {
+            bin.upgrade().iter().for_each(|it| post(it, "held", true));
+        });
     }
-    let bin = pipeline.downgrade();
-    branch::hold_until_sought(pad, move || {
-        bin.upgrade().iter().for_each(|it| post(it, "held", true));
-    });
+    if let Some(start) = start.filter(|_| !is_divided) {
+        branch::begin_at(pad, start);
+    }
+    if let Some(stop) = stop {
+        // The stop of a part that is joined says nothing about where the video should end.
+        branch::set_stop(pad, Some(stop).filter(|_| !is_divided));
+        branch::end_at(pad, stop);
+    }
 }
 
 fn post(pipeline: &gst::Pipeline, name: &str, value: impl ToSendValue + Sync) {

@@ -132,7 +132,7 @@ impl Group {
     ) -> io::Result<Box<Marker>> {
         let mut outcome = outcome(parts);
         if outcome.status.has_record() {
-            outcome.message = self.join(parts)?;
+            outcome.message = self.join(parts, outcome.expected_frames)?;
         }
         if outcome.message.is_some() && outcome.status == Status::Complete {
             outcome.status = Status::Truncated;
@@ -147,7 +147,7 @@ impl Group {
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
-    fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
+    fn join(&self, parts: &[Marker], stated: Option<u64>) -> io::Result<Option<String>> {
         let joined = folder(&self.record).join("joined");
         let mut file = BufWriter::new(File::create(&joined)?);
         let nominal = parts.iter().find_map(|part| part.outcome.nominal_rate);
@@ -157,7 +157,7 @@ impl Group {
             record: video.record.clone(),
             before: marker.outcome.before.clone(),
         });
-        let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, &mut file)?;
+        let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, stated, &mut file)?;
         file.get_ref().sync_all()?;
         fs::rename(&joined, &self.record)?;
         remove_if_there(&with_suffix(&self.record, ".partial"))?;

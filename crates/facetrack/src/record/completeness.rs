@@ -3,7 +3,8 @@
 //!
 //! | what is known | the record is incomplete |
 //! |---|---|
-//! | the file is shorter than its container says | unless the video reached the end that is stated for it |
+//! | how many frames the container has | if fewer came |
+//! | the file is shorter than its container says | unless all frames came, or the video reached the end that is stated for it |
 //! | when the video ends: from the segment, or from a tag of the track | if it ended earlier, by more than the tolerance |
 //! | when the longest track ends, and the file is whole or can't state its length | never: another track may be longer |
 //! | when the longest track ends, and nothing of the file | if the video ended more than a second earlier |
@@ -13,10 +14,6 @@
 use smart_default::SmartDefault;
 
 use crate::container::Extent;
-
-/// How much earlier than stated the video may end in a file that is whole, ns: durations are
-/// rounded, and cover what an edit cuts off. Our choice.
-const WHOLE_TOLERANCE: f64 = 500e6;
 
 /// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a
 /// few packets later.
@@ -29,6 +26,10 @@ const INTERVALS: f64 = 1.5;
 /// still.
 const LONGEST_INTERVALS: f64 = 3.0;
 
+/// How far the time from frame to frame may be from that in the container, as a fraction of it: if
+/// it is farther, the frames are others than those of the container. Common rates differ by 4 %.
+const SAME_RATE: f64 = 0.01;
+
 /// Name of one of [`Found::decode_errors`].
 pub(super) const DECODING_ERROR: &str = "decoding error";
 
@@ -39,12 +40,14 @@ pub(super) const DAMAGED_FRAME: &str = "damaged frame";
 pub(super) const REASONS: &str = "; ";
 
 /// Statements of the elements upstream about the video.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Promise {
     /// Time at which the video or its longest track ends, ns.
     pub end: Option<End>,
-    /// Frames of the video.
+    /// Frames in the container, if all of them were to come.
     pub frames: Option<u64>,
+    /// Usual time from frame to frame in the container, ns.
+    pub period: Option<f64>,
     /// Length of the file.
     pub extent: Extent,
 }
@@ -79,8 +82,8 @@ pub struct Found {
     pub period: f64,
     /// Longest time from frame to frame, ns.
     pub longest: f64,
-    /// Frames per second, if the rate is constant.
-    pub fps: Option<f64>,
+    /// Frames that came.
+    pub frames: u64,
     /// Frames after which the stream was interrupted.
     pub decode_errors: u64,
     /// Frames that the decoder called damaged.
@@ -119,9 +122,13 @@ impl Completeness {
 
     /// Compares the received frames with the promise.
     pub fn of(promise: &Promise, found: &Found) -> Self {
-        let early = early_end(promise, found);
+        let frames = stated_frames(promise, found);
+        let is_whole = frames == Some(found.frames);
+        let early = early_end(promise, found).filter(|_| !is_whole);
+        let is_ended = early.is_some() && found.ending == Ending::Program;
+        let lost = frames.filter(|_| !is_ended && found.dropped == 0);
         let reasons: Vec<String> = [
-            cut(promise, found),
+            cut(promise, found).filter(|_| !is_whole),
             early.map(|(end, expected)| {
                 let [end, expected] = [end, expected].map(|time| time as f64 * 1e-9);
                 let what = match found.ending {
@@ -130,6 +137,7 @@ impl Completeness {
                 };
                 format!("{what} at {end:.3} s of {expected:.3} s")
             }),
+            lost.and_then(|frames| missing(found.frames, frames)),
             counted(found.decode_errors, DECODING_ERROR),
             counted(found.corrupted, DAMAGED_FRAME),
             dropped(found.dropped),
@@ -143,20 +151,12 @@ impl Completeness {
             Some(End::Container(time)) => Some(time).filter(|_| is_of_video(promise, found)),
             None => None,
         };
-        let stated = promise.frames.filter(|_| match promise.end {
-            Some(End::Video(_)) => true,
-            // Elements multiply their duration with the nominal rate.
-            _ => expected_duration.is_some() && found.fps.is_some(),
-        });
-        let computed = || Some((expected_duration? as f64 * 1e-9 * found.fps?).round() as u64);
         Self {
             lacks_only_dropped_frames: found.dropped > 0 && reasons.len() == 1,
             reason: (!reasons.is_empty()).then(|| reasons.join(REASONS)),
-            is_ended_early: found.ending == Ending::Program
-                && early.is_some()
-                && reasons.len() == 1,
+            is_ended_early: is_ended && reasons.len() == 1,
             expected_duration,
-            expected_frames: stated.or_else(computed),
+            expected_frames: frames,
             decode_errors: found.decode_errors,
             corrupted: found.corrupted,
             dropped: found.dropped,
@@ -172,12 +172,27 @@ fn dropped(frames: u64) -> Option<String> {
     ))
 }
 
+/// The number of frames in the container, if those that came are some of them.
+fn stated_frames(promise: &Promise, found: &Found) -> Option<u64> {
+    let period = promise.period.filter(|_| found.period > 0.0);
+    let is_same_rate = period.is_none_or(|it| (found.period / it - 1.0).abs() <= SAME_RATE);
+    promise
+        .frames
+        .filter(|frames| is_same_rate && found.frames <= *frames)
+}
+
+/// Says how many frames are missing; `None` if none is.
+pub(super) fn missing(found: u64, stated: u64) -> Option<String> {
+    (found < stated).then(|| format!("{found} of {stated} frames could be read"))
+}
+
 /// When the video ended and when it should have, ns, if that is too early.
 fn early_end(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     let (expected, tolerance) = match (promise.end?, promise.extent) {
         (End::Video(time), Extent::Cut { .. }) => (time, found.period / 2.0),
         (End::Video(time), Extent::Whole) => {
-            (time, WHOLE_TOLERANCE.max(LONGEST_INTERVALS * found.longest))
+            let still = LONGEST_INTERVALS * found.longest;
+            (time, still.max(INTERVALS * found.period))
         }
         (End::Video(time), Extent::Open | Extent::Unknown)
         | (End::Container(time), Extent::Cut { .. }) => (time, INTERVALS * found.period),
@@ -242,7 +257,6 @@ mod tests {
             end: Some(end * 1_000_000),
             period: 40e6,
             longest: 40e6,
-            fps: Some(25.0),
             ..Found::default()
         }
     }
@@ -251,7 +265,7 @@ mod tests {
         Promise {
             end,
             extent,
-            frames: None,
+            ..Promise::default()
         }
     }
 
@@ -275,8 +289,8 @@ mod tests {
             (container, CUT, 4000, false),
             (video, Unknown, 3960, true),
             (video, Unknown, 3920, false),
-            (video, Whole, 3600, true),
-            (video, Whole, 2000, false),
+            (video, Whole, 3880, true),
+            (video, Whole, 3600, false),
             // Audio is longer.
             (container, Whole, 2000, true),
             (container, Open, 2000, true),
@@ -351,83 +365,50 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_what_was_stated_of_the_video() {
-        use End::{Container, Video};
-        let expected = |end, extent, frames, found: &Found| {
-            let promise = Promise {
-                frames,
-                ..promise(Some(end), extent)
+    fn a_stated_number_of_frames_decides() {
+        let of = |came: u64, promise: Promise| {
+            let found = Found {
+                frames: came,
+                ..found(3000)
             };
-            let of = Completeness::of(&promise, found);
-            (of.expected_duration, of.expected_frames)
+            let of = Completeness::of(&promise, &found);
+            (of.expected_frames, of.reason)
         };
-        let whole = found(4000);
-        let variable = Found { fps: None, ..whole };
-        for (end, extent, frames, found, want) in [
-            (
-                Video(4 * S),
-                Extent::Whole,
-                None,
-                whole,
-                (Some(4 * S), Some(100)),
-            ),
-            (
-                Video(4 * S),
-                Extent::Whole,
-                Some(99),
-                variable,
-                (Some(4 * S), Some(99)),
-            ),
-            (
-                Video(4 * S),
-                Extent::Whole,
-                None,
-                variable,
-                (Some(4 * S), None),
-            ),
-            (
-                Container(4 * S),
-                Extent::Unknown,
-                Some(101),
-                whole,
-                (Some(4 * S), Some(101)),
-            ),
-            (
-                Container(4 * S),
-                Extent::Unknown,
-                Some(101),
-                variable,
-                (Some(4 * S), None),
-            ),
-            (
-                Container(6 * S),
-                Extent::Whole,
-                Some(150),
-                whole,
-                (None, None),
-            ),
-            (
-                Container(6 * S),
-                Extent::Unknown,
-                None,
-                whole,
-                (Some(6 * S), Some(150)),
-            ),
+        let stated = |extent, period| Promise {
+            frames: Some(100),
+            period,
+            ..promise(Some(End::Video(4 * S)), extent)
+        };
+        for extent in [Extent::Whole, CUT] {
+            assert_eq!(of(100, stated(extent, None)), (Some(100), None));
+        }
+        let (expected, reason) = of(75, stated(Extent::Whole, Some(40e6)));
+        let want = "the video ends at 3.000 s of 4.000 s; 75 of 100 frames could be read";
+        assert_eq!((expected, reason.as_deref()), (Some(100), Some(want)));
+        // Frames at another rate, or more of them, are others than those of the file.
+        assert_eq!(of(75, stated(Extent::Whole, Some(20e6))).0, None);
+        assert_eq!(of(101, stated(Extent::Whole, None)).0, None);
+        // Nothing is computed from a duration.
+        assert_eq!(
+            of(75, promise(Some(End::Video(3 * S)), Extent::Whole)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn an_expected_duration_is_what_was_stated_of_the_video() {
+        use End::{Container, Video};
+        for (end, extent, want) in [
+            (Video(4 * S), Extent::Whole, Some(4 * S)),
+            (Container(4 * S), Extent::Unknown, Some(4 * S)),
+            (Container(6 * S), Extent::Whole, None),
+            (Container(6 * S), Extent::Unknown, Some(6 * S)),
             // As of an index that was made from what is left.
-            (Container(4 * S), CUT, Some(100), whole, (None, None)),
-            (
-                Container(4 * S),
-                Extent::Open,
-                Some(100),
-                whole,
-                (None, None),
-            ),
+            (Container(4 * S), CUT, None),
+            (Container(4 * S), Extent::Open, None),
         ] {
-            assert_eq!(
-                expected(end, extent, frames, &found),
-                want,
-                "{end:?} {extent:?}"
-            );
+            let of = Completeness::of(&promise(Some(end), extent), &found(4000));
+            assert_eq!(of.expected_duration, want, "{end:?} {extent:?}");
         }
     }
 

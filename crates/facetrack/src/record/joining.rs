@@ -49,7 +49,7 @@ pub struct Part {
 }
 
 /// Writes the record of a video whose parts are given in order. `nominal` is the rate that the
-/// stream states, frames per second. Returns why the record lacks a part of the video; `None` if it
+/// stream states, frames per second, and `stated` the number of frames in the container. Returns why the record lacks a part of the video; `None` if it
 /// is complete.
 ///
 /// # Errors
@@ -58,11 +58,12 @@ pub struct Part {
 pub fn join(
     parts: &[Part],
     nominal: Option<f64>,
+    stated: Option<u64>,
     mut to: impl Write,
 ) -> io::Result<Option<String>> {
     let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
     let mut readers = readers?;
-    let metadata = metadata(&readers, parts, nominal)?;
+    let metadata = metadata(&readers, parts, nominal, stated)?;
     to.write_all(&dense::opening(&metadata)?)?;
     let size = readers.first().ok_or_else(not_dense)?.size();
     let (mut identities, mut frames) = (Identities::default(), 0);
@@ -259,6 +260,7 @@ fn metadata(
     readers: &[PartReader],
     parts: &[Part],
     nominal: Option<f64>,
+    stated: Option<u64>,
 ) -> io::Result<Map<String, Value>> {
     let first = readers.first().ok_or_else(not_dense)?;
     let last = readers.last().ok_or_else(not_dense)?;
@@ -288,6 +290,9 @@ fn metadata(
         .map(str::to_owned)
         .filter(|reason| !of_last.contains(reason))
         .collect();
+    if let Some(stated) = stated {
+        count_frames(&mut metadata, stated, &mut reasons);
+    }
     reasons.extend(damage(&metadata));
     metadata.insert("complete".to_owned(), reasons.is_empty().into());
     if reasons.is_empty() {
@@ -327,27 +332,31 @@ fn incomplete_reason(metadata: &Map<String, Value>) -> Option<&str> {
     metadata.get("incomplete_reason")?.as_str()
 }
 
-/// Sets the rate, and the number of frames that was computed from it.
+/// Compares the frames of all parts with the `stated` number in the container.
+fn count_frames(metadata: &mut Map<String, Value>, stated: u64, reasons: &mut Vec<String>) {
+    let count = |name: &str| metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let found = count("total_frames").saturating_sub(count("padded_frames"));
+    if found > stated {
+        return;
+    }
+    let place = metadata.keys().position(|key| key == "decode_errors");
+    let place = place.unwrap_or(metadata.len());
+    metadata.shift_insert(place, "expected_frames".to_owned(), stated.into());
+    match completeness::missing(found, stated) {
+        // A part from the start of the video says so itself.
+        Some(reason) if reasons.contains(&reason) => (),
+        Some(reason) => reasons.push(reason),
+        None => reasons.clear(),
+    }
+}
+
+/// Sets the rate.
 fn set_rate(metadata: &mut Map<String, Value>, rate: Rate) {
-    let number = |name: &str| metadata.get(name).and_then(Value::as_f64);
-    let frames = |fps: f64| Some((number("expected_duration")? * 1e-9 * fps).round());
-    let of_last = number("fps").and_then(frames);
-    let is_computed = of_last.is_some() && of_last == number("expected_frames");
-    let computed = frames(rate.fps).filter(|_| !rate.is_variable);
     metadata.insert("fps".to_owned(), rate.fps.into());
     if rate.is_variable {
         insert_after(metadata, "corrupted_frames", "variable_rate", true.into());
     } else {
         metadata.shift_remove("variable_rate");
-    }
-    match computed {
-        _ if !is_computed => (),
-        Some(frames) => {
-            metadata.insert("expected_frames".to_owned(), (frames as u64).into());
-        }
-        None => {
-            metadata.shift_remove("expected_frames");
-        }
     }
 }
 

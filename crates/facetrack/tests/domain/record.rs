@@ -969,18 +969,19 @@ fn parts_join_to_the_record_of_the_whole() {
         part_of_walk(folder.path(), 10..16, [4, 3]),
     ];
     let mut joined = Vec::new();
-    join(&parts[..2], Some(25.0), &mut joined).expect("dense records");
+    join(&parts[..2], Some(25.0), None, &mut joined).expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..10, [1, 2]).text()));
     let mut joined = Vec::new();
     join(
         &[parts[0].clone(), parts[1].clone(), parts[3].clone()],
         Some(25.0),
+        None,
         &mut joined,
     )
     .expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..16, [1, 2]).text()));
     let mut joined = Vec::new();
-    join(&parts, Some(25.0), &mut joined).expect("dense records");
+    join(&parts, Some(25.0), None, &mut joined).expect("dense records");
     let joined: Json = serde_json::from_slice(&joined).expect("JSON");
     assert_eq!(joined["metadata"], walk(0..16, [1, 2]).json()["metadata"]);
     // Nobody is known across an empty part, so the faces count as new.
@@ -1004,7 +1005,7 @@ fn only_dense_records_are_joined() {
     ] {
         std::fs::write(&record, text).expect("room");
         let error =
-            join(std::slice::from_ref(&part), None, io::sink()).expect_err("no dense record");
+            join(std::slice::from_ref(&part), None, None, io::sink()).expect_err("no dense record");
         let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
         assert!(kinds.contains(&error.kind()), "{error:?}: {text}");
     }
@@ -1040,7 +1041,7 @@ fn frames_of_another_size_keep_it() {
     };
     let parts = [record("a.json", 640), record("b.json", 800)];
     let mut joined = Vec::new();
-    join(&parts, Some(25.0), &mut joined).expect("dense records");
+    join(&parts, Some(25.0), None, &mut joined).expect("dense records");
     let joined: Json = serde_json::from_slice(&joined).expect("JSON");
     assert_eq!(joined["metadata"]["width"], 640);
     let width = |frame: usize| joined["frames"][frame]["width"].clone();

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The frames of a stream that ffmpeg and OpenCV have, too, for the elements that count frames.
+//!
+//! Two kinds of decoded frames are not counted:
+//!
+//! - The frame before an edit, if the edit begins while it is shown. Decoders shorten it
+//!   (`gst_video_decoder_clip_and_push_buf`), other readers of the file drop it.
+//! - Damaged frames at the beginning of a stream, which begins between two key frames. libav gives
+//!   them only if it is asked for damaged frames, which GStreamer's decoders do.
+
+use gst::prelude::*;
+use gst::{ClockTime, glib};
+use std::path::{Path, PathBuf};
+
+use facetrack::container::{self, Edit, Movie};
+use facetrack::file;
+
+/// How much shorter than in the container an edit may be that is played as a whole, ns: elements
+/// round to ticks of other scales.
+const EDIT_ROUNDING: u64 = 1_000_000;
+
+/// Decides which frames of a stream count.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// What the container says of the video.
+    movie: Movie,
+    /// Time of shortened frames, with which the segment begins.
+    shortened: Option<ClockTime>,
+    /// Whether damaged frames count.
+    has_begun: bool,
+    /// Whether all of the video was played up to the current segment.
+    is_whole: bool,
+    is_sought: bool,
+    /// Frames that counted.
+    frames: u64,
+}
+
+impl Shown {
+    /// Takes what the container says.
+    pub fn set_movie(&mut self, movie: Movie) {
+        self.movie = movie;
+    }
+
+    /// Begins a segment.
+    pub fn begin(&mut self, segment: &gst::Segment) {
+        let Some(segment) = segment.downcast_ref::<ClockTime>() else {
+            return;
+        };
+        let time = segment.time().map(ClockTime::nseconds);
+        let mut edits = self.movie.edits.iter().enumerate();
+        let edit = edits.find(|(_, edit)| Some(edit.time) == time);
+        self.is_whole = segment.rate() > 0.0
+            && match edit {
+                Some((0, edit)) => is_all_of(segment, edit),
+                Some((_, edit)) => self.is_whole && is_all_of(segment, edit),
+                None => self.movie.edits.is_empty() && !self.is_sought,
+            };
+        let starts_between = edit.is_some_and(|(_, edit)| edit.starts_between);
+        self.shortened = segment.start().filter(|_| starts_between);
+    }
+
+    /// The position changes.
+    pub fn flush(&mut self) {
+        self.is_sought = true;
+        self.has_begun = true;
+    }
+
+    /// Whether a frame counts.
+    pub fn counts(&mut self, buffer: &gst::BufferRef) -> bool {
+        let is_damaged = buffer.flags().contains(gst::BufferFlags::CORRUPTED);
+        let is_shortened = self.shortened.is_some() && buffer.pts() == self.shortened;
+        if is_shortened || (is_damaged && !self.has_begun) {
+            return false;
+        }
+        self.has_begun = true;
+        self.frames += 1;
+        true
+    }
+
+    /// The number of frames that counted.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The number of frames in the container, if all of the video was played.
+    pub fn stated_frames(&self) -> Option<u64> {
+        self.movie.frames.filter(|_| self.is_whole)
+    }
+
+    /// Usual time from frame to frame in the container, ns.
+    pub fn stated_period(&self) -> Option<f64> {
+        self.movie.period
+    }
+}
+
+fn is_all_of(segment: &gst::FormattedSegment<ClockTime>, edit: &Edit) -> bool {
+    let length = segment.stop().zip(segment.start());
+    let length = length.map(|(stop, start)| stop.saturating_sub(start).nseconds());
+    length.is_none_or(|length| length.saturating_add(EDIT_ROUNDING) >= edit.duration)
+}
+
+/// What the file says of the video at `pad`, if an element upstream names a file.
+pub(crate) fn movie_at(pad: &gst::Pad) -> Movie {
+    let path = uri(pad).as_deref().and_then(path);
+    path.map(|path| movie(&path)).unwrap_or_default()
+}
+
+/// What the file at `path` says of its video.
+pub fn movie(path: &Path) -> Movie {
+    let read = || container::movie(&mut file::open(path)?);
+    read().ok().flatten().unwrap_or_default()
+}
+
+/// The video's URI, where an element upstream knows it.
+pub(crate) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
+    let mut query = gst::query::Uri::new();
+    pad.peer_query(&mut query).then(|| query.uri())?
+}
+
+/// The path of a URI; `None` if it is not a local file.
+pub(crate) fn path(uri: &str) -> Option<PathBuf> {
+    glib::filename_from_uri(uri).ok().map(|(path, _)| path)
+}
