@@ -510,7 +510,7 @@ mod tests {
     fn samples_are_counted_by_their_own_times() {
         const RATE: u32 = 1 << 16;
         const NONE: u32 = u32::MAX;
-        let edit = |time, duration, starts_between| Edit {
+        let edit = |time: u64, duration: u64, starts_between| Edit {
             time: time * 10_000_000,
             duration: duration * 10_000_000,
             starts_between,
