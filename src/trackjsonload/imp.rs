@@ -21,8 +21,8 @@
  * including missing frames that the record counts. After seeking, they are counted from the target
  * of the seek, at the frame rate of the record. This needs a record that begins with the stream; a
  * record that begins at a seek position can only be matched by time. Metadata of an earlier
- * analysis is replaced. A buffer without a recorded frame passes unchanged. If no buffer has one, a
- * warning is posted at the end.
+ * analysis is replaced. A buffer without a recorded frame passes unchanged. If many
+ * buffers have none, a warning is posted at the end.
  *
  * Positions are stored as fractions of the analysed frame, so they also fit if the video is played
  * at another size, with borders if the aspect ratio differs. The pixel aspect ratio is assumed to
@@ -58,6 +58,10 @@ use facetrack::replay::ReplayError;
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("trackjsonload", "Tracking JSON replay"));
+
+/// Share of the buffers that have a record in a replay without mistakes, or of the recorded frames if
+/// there are more buffers. Our choice; the rest may be at other times in another container.
+const USUAL_MATCHES: f64 = 0.9;
 
 /// No two of these locks are held at once. `state` belongs to the streaming thread.
 #[derive(Default)]
@@ -102,16 +106,20 @@ impl TrackJsonLoad {
         }
     }
 
-    /// Warns if the file has no record for any buffer, which is probably a mistake.
+    /// Warns if many buffers have no record that could have one, which is probably a mistake.
     fn warn_of_strangers(&self) {
-        let unmatched = self.unmatched.load(Ordering::Relaxed);
-        if unmatched > 0 && self.matched.load(Ordering::Relaxed) == 0 {
-            gst::element_imp_warning!(
-                self,
-                StreamError::Failed,
-                ("the file has no record for any of the {unmatched} buffers. Set match=frame if the times differ, a larger tolerance, or another location")
-            );
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let (matched, unmatched) = (count(&self.matched), count(&self.unmatched));
+        let buffers = matched + unmatched;
+        let possible = buffers.min(count(&self.frames));
+        if unmatched == 0 || matched as f64 >= USUAL_MATCHES * possible as f64 && matched > 0 {
+            return;
         }
+        gst::element_imp_warning!(
+            self,
+            StreamError::Failed,
+            ("the file has a record for {matched} of {buffers} buffers. Set match=frame if the times differ, a larger tolerance, or another location")
+        );
     }
 }
 

@@ -11,7 +11,8 @@ use thiserror::Error;
 use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
 use crate::options::{LoadSettings, MatchBy};
 use crate::shown::Shown;
-use crate::{stream, video};
+use crate::stream::{self, VideoTimes};
+use crate::video;
 use facetrack::file;
 use facetrack::replay::matching::{Counter, Frames};
 use facetrack::replay::{Replay, ReplayError, Times};
@@ -37,6 +38,9 @@ pub(super) enum ReplayingError {
     Attach(#[from] glib::BoolError),
 }
 
+/// How far times of a frame may differ between containers, ns: some round them to milliseconds.
+const ROUNDING: u64 = 1_000_000;
+
 /// A record that is being replayed.
 pub(super) struct Replaying {
     path: PathBuf,
@@ -47,6 +51,11 @@ pub(super) struct Replaying {
     pub(super) shown: Shown,
     /// Whether the next segment comes from a seek.
     pub(super) is_sought: bool,
+    /// Whether the next frame is the first one after a seek.
+    is_first: bool,
+    times: VideoTimes,
+    /// Whether `times` has the scale of the record.
+    is_aligned: bool,
     match_by: MatchBy,
     /// ns.
     tolerance: u64,
@@ -72,6 +81,9 @@ impl Replaying {
             replay,
             shown: Shown::default(),
             is_sought: false,
+            is_first: false,
+            is_aligned: false,
+            times: VideoTimes::default(),
             match_by: settings.match_by,
             tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
@@ -109,10 +121,15 @@ impl Replaying {
     /// segments continue it, as the sink has counted them.
     pub(super) fn begin(&mut self, segment: &gst::Segment) {
         self.shown.begin(segment);
+        if self.is_sought {
+            self.times.begin_within();
+        }
+        self.times.begin(segment);
         let segment = segment.downcast_ref::<gst::ClockTime>();
         let start = segment.and_then(|segment| segment.time());
         let start = start.map_or(0, gst::ClockTime::nseconds);
         self.sightings = Sightings::default();
+        self.is_first = self.is_sought;
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());
         } else {
@@ -152,16 +169,54 @@ impl Replaying {
         let number = self.counter.frame(timestamp, stream::continuity_of(buffer));
         let time = match self.replay.times() {
             Times::Timestamps => timestamp,
-            Times::Stream(start) => {
-                stream::time(segment, buffer.pts()).and_then(|time| time.checked_sub(start))
-            }
+            Times::Stream(start) => self.time(buffer, start),
         };
-        let Some(place) = self.place(number, time) else {
+        let is_cut = std::mem::take(&mut self.is_first) && is_at_start(buffer, segment);
+        let place = self.place(number, time);
+        let Some(place) = place.or_else(|| self.shown(time.filter(|_| is_cut)?, buffer)) else {
             return Ok(None);
         };
         let size = (self.video.width, self.video.height);
         let report = self.replay.report(place, size);
         report.map_err(|error| ReplayingError::Content(self.path.clone(), error))
+    }
+
+    /// Time of a frame in a record whose times count from the stream time `start`, ns.
+    fn time(&mut self, buffer: &gst::BufferRef, start: u64) -> Option<u64> {
+        if !std::mem::replace(&mut self.is_aligned, true) && self.times.start() == 0 {
+            self.align(buffer, start);
+        }
+        self.times.of_frame(buffer.pts())
+    }
+
+    /// Finds where the record begins in the stream, from its first frame: as in the recorded file,
+    /// at the stream time 0, or with this frame. The last one is not possible if the stream does not
+    /// begin with its video.
+    fn align(&mut self, buffer: &gst::BufferRef, start: u64) {
+        let mut likely = [start, 0].into_iter();
+        let likely = likely.find(|start| self.begins_at(buffer, *start));
+        let other = (!self.times.is_open()).then_some(start);
+        if let Some(start) = likely.or(other) {
+            self.times.start_at(start);
+        }
+    }
+
+    /// Whether there is a record for a buffer if the times of the record count from the stream time
+    /// `start`, ns.
+    fn begins_at(&self, buffer: &gst::BufferRef, start: u64) -> bool {
+        let time = self.times.at(buffer.pts());
+        let time = time.and_then(|time| time.checked_sub(start));
+        time.is_some_and(|time| self.frames.has(time, ROUNDING))
+    }
+
+    /// The frame that is shown at a time, ns, for a buffer that begins in the middle of it: decoders
+    /// shorten the frame at the target of a seek.
+    fn shown(&self, time: u64, buffer: &gst::BufferRef) -> Option<usize> {
+        if self.match_by == MatchBy::Frame {
+            return None;
+        }
+        let end = time + buffer.duration()?.nseconds();
+        self.frames.shown_until(end, self.tolerance)
     }
 
     fn place(&mut self, number: u64, pts: Option<u64>) -> Option<usize> {
@@ -173,6 +228,12 @@ impl Replaying {
             (MatchBy::Auto | MatchBy::Frame, _) => self.frames.numbered(number),
         }
     }
+}
+
+/// Whether a buffer begins with its segment.
+fn is_at_start(buffer: &gst::BufferRef, segment: &gst::Segment) -> bool {
+    let segment = segment.downcast_ref::<gst::ClockTime>();
+    buffer.pts().is_some() && segment.is_some_and(|segment| segment.start() == buffer.pts())
 }
 
 fn open_file(path: &Path) -> Result<File, ReplayingError> {

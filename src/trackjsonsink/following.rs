@@ -7,14 +7,9 @@ use std::time::Duration;
 use super::drops::Drops;
 use crate::orientation::Orientation;
 use crate::shown::Shown;
-use crate::stream;
+use crate::stream::{self, VideoTimes};
 use facetrack::record::completeness::End;
 use facetrack::record::timeline::Continuity;
-
-/// Maximum start of a stream that counts as time 0, ns. The clock of an MPEG transport stream
-/// starts before its first frame, by the delay of the decoder's buffer, and demuxers count from
-/// there. Our choice: 0.7 s is common.
-const MAX_START: u64 = 5_000_000_000;
 
 /// How much longer than the longest track a tag may say that the video is: some programs leave the
 /// last frame out of the one and not of the other. Our choice: a frame at 20 fps. Tags that were
@@ -27,8 +22,9 @@ pub(super) struct Following {
     segment: gst::Segment,
     /// Which frames count.
     pub(super) shown: Shown,
-    /// Stream time that is 0 in the record, ns; `None` before the first segment.
-    start: Option<u64>,
+    pub(super) times: VideoTimes,
+    /// Whether the stream was ended before the video.
+    pub(super) ends_early: bool,
     /// Whether the next frame should follow the last one directly: no new segment, flush or gap has
     /// come in between.
     pub(super) goes_on: bool,
@@ -46,19 +42,13 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// Begins a segment. Returns the stream time that is 0 in the record, ns.
-    pub(super) fn begin(&mut self, segment: &gst::Segment) -> u64 {
+    /// Begins a segment.
+    pub(super) fn begin(&mut self, segment: &gst::Segment) {
         self.segment = segment.clone();
         self.shown.begin(segment);
         self.end = None;
         self.goes_on = false;
-        let first = || start_of(segment).unwrap_or(0);
-        *self.start.get_or_insert_with(first)
-    }
-
-    /// Time in the record of a timestamp, ns.
-    pub(super) fn time(&self, timestamp: Option<gst::ClockTime>) -> Option<u64> {
-        stream::time(&self.segment, timestamp)?.checked_sub(self.start.unwrap_or(0))
+        self.times.begin(segment);
     }
 
     /// Takes a frame, and returns whether others are lost before it. `may_drop` is true if this
@@ -75,7 +65,7 @@ impl Following {
         }
         let period = period.unwrap_or(0.0) as u64;
         let duration = buffer.duration().map_or(period, gst::ClockTime::nseconds);
-        let begin = self.time(buffer.pts()).or(self.end);
+        let begin = self.times.of_frame(buffer.pts()).or(self.end);
         let end = begin.map(|begin| begin.saturating_add(duration));
         self.end = self.end.max(end);
         continuity
@@ -105,7 +95,7 @@ impl Following {
         if self.dropped == 0 {
             return Vec::new();
         }
-        let (drops, start) = (self.drops.take(), self.start.unwrap_or(0));
+        let (drops, start) = (self.drops.take(), self.times.start());
         self.dropped += drops.len() as u64;
         let times = drops.iter().filter_map(|time| time.checked_sub(start));
         times.collect()
@@ -133,25 +123,16 @@ impl Following {
     /// another file.
     pub(super) fn promised_end(&self, duration: Option<gst::ClockTime>) -> Option<End> {
         let segment = self.segment.downcast_ref::<gst::ClockTime>()?;
-        if segment.rate() < 0.0 {
+        if segment.rate() < 0.0 || self.ends_early {
             return None;
         }
         let is_of_file = |end: &gst::ClockTime| {
             duration.is_none_or(|duration| *end <= duration.saturating_add(TAG_TOLERANCE))
         };
         let video = segment.stop().or(self.track_end.filter(is_of_file));
-        let video = self.time(video).map(End::Video);
-        video.or_else(|| self.time(duration).map(End::Container))
+        let video = self.times.at(video).map(End::Video);
+        video.or_else(|| self.times.at(duration).map(End::Container))
     }
-}
-
-/// Where the first segment of a stream begins, ns, if its timestamps are times in the video as they
-/// are.
-fn start_of(segment: &gst::Segment) -> Option<u64> {
-    let segment = segment.downcast_ref::<gst::ClockTime>()?;
-    let start = segment.start().map(gst::ClockTime::nseconds)?;
-    let is_time = segment.time().map(gst::ClockTime::nseconds) == Some(start);
-    (is_time && start <= MAX_START).then_some(start)
 }
 
 /// Reads a comment such as `DURATION=00:00:04.023000000`, also `DURATION-eng=…`. The number of

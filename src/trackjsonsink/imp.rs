@@ -122,6 +122,21 @@ impl TrackJsonSink {
         options::shaping(&settings)
     }
 
+    /// Sets the stream time at which the video begins that is recorded, ns, before a part of it
+    /// comes.
+    pub(super) fn begin_video_at(&self, start: u64) {
+        if let State::Recording(recording) = &mut *lock(&self.state) {
+            recording.following.times.start_at(start);
+        }
+    }
+
+    /// The stream ends before the video.
+    pub(super) fn end_early(&self) {
+        if let State::Recording(recording) = &mut *lock(&self.state) {
+            recording.following.ends_early = true;
+        }
+    }
+
     /// Checks the settings before anything starts.
     fn prepare(&self) -> Result<(), OutputError> {
         *lock(&self.environment) = Environment::of_process();

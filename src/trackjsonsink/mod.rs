@@ -36,4 +36,15 @@ impl TrackJsonSink {
     pub fn effective_options(&self) -> serde_json::Map<String, serde_json::Value> {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
     }
+
+    /// Sets the stream time at which the video begins, ns, if only a part of it is recorded. Call it
+    /// before the first frame comes.
+    pub fn begin_video_at(&self, start: u64) {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).begin_video_at(start);
+    }
+
+    /// Expects no more of the video, before the end of a part of it comes.
+    pub fn end_early(&self) {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).end_early();
+    }
 }

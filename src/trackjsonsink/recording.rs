@@ -131,7 +131,7 @@ impl Recording {
     /// Begins a segment.
     pub(super) fn begin(&mut self, segment: &gst::Segment) {
         self.timeline.reset();
-        self.record.metadata_mut().start_time = self.following.begin(segment);
+        self.following.begin(segment);
     }
 
     /// Expects nothing of the next frame's time.
@@ -168,7 +168,7 @@ impl Recording {
         let timestamp = buffer.pts().map(gst::ClockTime::nseconds);
         let before = self.timeline.frame(timestamp, continuity);
         self.fill(before)?;
-        let pts = self.following.time(buffer.pts());
+        let pts = self.following.times.of_frame(buffer.pts());
         let report = self.report(buffer);
         let is_gap = buffer.flags().contains(gst::BufferFlags::GAP);
         self.frame(&match &report {
@@ -212,7 +212,10 @@ impl Recording {
         for time in self.following.dropped_at_the_end() {
             self.frame(&FrameRecord::empty(FrameStatus::Gap, Some(time)))?;
         }
-        let rate = self.timeline.rhythm().rate(self.nominal);
+        let rate = self
+            .timeline
+            .rhythm()
+            .rate(self.nominal, self.record.drift());
         let found = Found {
             end: self.following.end,
             ending,
@@ -250,6 +253,7 @@ impl Recording {
     }
 
     fn frame(&mut self, frame: &FrameRecord<'_>) -> Result<(), OutputError> {
+        self.record.metadata_mut().start_time = self.following.times.start();
         let written = self.record.frame(frame);
         written.map_err(|error| self.write_error(error))
     }
@@ -277,7 +281,7 @@ impl Recording {
                     }
                     // The last one may be beyond what GStreamer takes for a time.
                     let timestamp = gst::ClockTime::try_from(Duration::from_nanos(timestamp));
-                    let pts = self.following.time(timestamp.ok());
+                    let pts = self.following.times.of_frame(timestamp.ok());
                     self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
                 })
             }

@@ -18,7 +18,7 @@ const SOUND: &str = "-f lavfi -i sine=duration=2";
 const X264: &str = "-pix_fmt yuv420p -c:v libx264 -preset veryfast -g 12 -threads 1";
 
 /// Clips with odd times: the file's name, what comes before the encoder, and what comes after it.
-const ODD: [(&str, &str, &str); 22] = [
+const ODD: [(&str, &str, &str); 23] = [
     ("b-frames.mp4", "VIDEO", "X264"),
     (
         "variable.mp4",
@@ -106,6 +106,11 @@ const ODD: [(&str, &str, &str); 22] = [
     ),
     ("flash.flv", "VIDEO SOUND", "X264 -c:a aac"),
     ("two-frames.mp4", "VIDEO -frames:v 2", "X264"),
+    (
+        "two-rates.mp4",
+        "VIDEO -vf settb=1/1000,setpts=if(lt(N\\,25)\\,N/30\\,25/30+(N-25)/24)/TB -vsync vfr",
+        "X264",
+    ),
 ];
 
 /// Ordinary clips, with and without sound, and with sound that is longer.
@@ -322,7 +327,8 @@ fn the_rate_is_that_of_the_frames() {
         ("film.mkv", 24_000.0 / 1001.0, false),
         ("ntsc.mkv", 30_000.0 / 1001.0, false),
         ("wrong-rate.mkv", 6.25, false),
-        ("uneven-step.mp4", 25.0, false),
+        ("uneven-step.mp4", 49.0 / 2.0, true),
+        ("two-rates.mp4", 49.0 / (25.0 / 30.0 + 1.0), true),
         ("two-frames.mp4", 25.0, false),
     ] {
         let clip = ODD.iter().find(|clip| clip.0 == name).expect("a clip");
@@ -352,6 +358,7 @@ fn the_first_frame_of_a_file_is_at_0() {
         "variable.ts",
         "no-times.avi",
         "late-start.mkv",
+        "later-than-sound.mp4",
         "flash.flv",
     ] {
         let clip = ODD.iter().find(|clip| clip.0 == name).expect("a clip");

@@ -561,16 +561,64 @@ fn positions_hold_at_another_size() {
 #[test]
 fn a_file_that_suits_no_buffer_is_told_of() {
     let recorded = Recorded::ten("");
+    for (times, figures) in [
+        (vec![0, 5_000], Some("1 of 2 buffers")),
+        ((0..20).map(|n| n * 50).collect(), Some("2 of 20 buffers")),
+        // As much as there is in the record.
+        ((0..20).map(|n| n * 40).collect(), None),
+        (vec![0, 40], None),
+    ] {
+        let mut load = Load::new(&recorded);
+        load.numbers(&times);
+        assert!(load.harness.push_event(gst::event::Eos::new()));
+        let warning = load.warning();
+        assert_eq!(warning.is_some(), figures.is_some(), "{times:?}");
+        for (warning, figures) in warning.iter().zip(figures) {
+            assert!(warning.contains("match=frame"), "{warning}");
+            assert!(warning.contains(figures), "{warning}");
+        }
+    }
+}
+
+/// The stream times of a video differ from container to container.
+#[test]
+fn the_first_frame_is_found_in_every_container() {
+    let recorded = Recorded::ten("");
+    for (start, time, first) in [
+        (0, 0, 0),
+        // A transport stream, an edit list, and late videos.
+        (780, 780, 780),
+        (80, 0, 80),
+        (0, 0, 23),
+        (0, 0, 10_000),
+    ] {
+        let mut load = Load::new(&recorded);
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start * MS);
+        segment.set_time(time * MS);
+        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+        let times: Vec<_> = (0..3).map(|n| first + 40 * n).collect();
+        let want = [1, 2, 3].map(Some);
+        assert_eq!(load.numbers(&times), want, "{start} {time} {first}");
+    }
+    // The first frame was lost.
     let mut load = Load::new(&recorded);
-    load.number(at(Some(5_000 * MS)));
-    assert!(load.harness.push_event(gst::event::Eos::new()));
-    let warning = load.warning().expect("a warning");
-    assert!(warning.contains("match=frame"), "{warning}");
+    assert_eq!(load.numbers(&[40, 80]), [2, 3].map(Some));
+}
+
+/// Decoders shorten the frame at the target of a seek.
+#[test]
+fn the_first_frame_after_a_seek_gets_its_faces() {
+    let recorded = Recorded::ten("");
     let mut load = Load::new(&recorded);
-    load.number(nth(0));
-    load.number(at(Some(5_000 * MS)));
-    assert!(load.harness.push_event(gst::event::Eos::new()));
-    assert_eq!(load.warning(), None);
+    assert_eq!(load.number(nth(0)), Some(1));
+    load.flush_to(90);
+    let mut cut = at(Some(90 * MS));
+    cut.make_mut().set_duration(30 * MS);
+    assert_eq!(load.number(cut.clone()), Some(3));
+    assert_eq!(load.number(nth(3)), Some(4));
+    // Only there.
+    assert_eq!(load.number(cut), None);
 }
 
 #[test]

@@ -15,6 +15,7 @@
 mod array;
 pub mod completeness;
 pub(crate) mod dense;
+pub mod drift;
 mod fields;
 pub mod joining;
 mod jsonl;
@@ -32,6 +33,7 @@ pub use fields::Fields;
 pub use metadata::Metadata;
 pub use profile::{BlendshapeProfile, ProfileError};
 
+use self::drift::Drift;
 use super::blendshape::Blendshapes;
 use super::report::{FrameStatus, TrackedFace};
 
@@ -116,6 +118,7 @@ pub struct Totals {
 pub struct Record {
     layout: Box<dyn Layout>,
     stream: Stream,
+    drift: Drift,
 }
 
 /// The stream up to now.
@@ -160,6 +163,7 @@ impl Record {
                 metadata,
                 totals: Totals::default(),
             },
+            drift: Drift::default(),
         }
     }
 
@@ -175,6 +179,11 @@ impl Record {
         self.stream.totals
     }
 
+    /// How far the times of the frames are from a constant rate.
+    pub fn drift(&self) -> &Drift {
+        &self.drift
+    }
+
     /// Records the next frame. Its number is one more than the last one's, from 1.
     ///
     /// # Errors
@@ -187,6 +196,9 @@ impl Record {
         totals.padded += u64::from(frame.status == FrameStatus::Gap);
         if totals.corrected_from.is_none() && frame.faces.iter().any(is_corrected) {
             totals.corrected_from = Some(totals.frames);
+        }
+        if let Some(time) = frame.pts {
+            self.drift.add(totals.frames, time);
         }
         self.layout.frame(frame, &self.stream)
     }

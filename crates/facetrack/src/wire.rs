@@ -42,8 +42,8 @@ pub(crate) struct Frame<'a> {
     frame: u64,
     /// The faces in the frame, sorted by centroid_x; empty if there is none.
     tracked_objects: Vec<Face<'a>>,
-    /// Position in the video in ns: the stream time minus start_time of the metadata. It is 0 for the
-    /// first frame of a file, unless the video begins later; null if the frame has no timestamp.
+    /// Position in the video in ns: the stream time minus start_time of the metadata. It is 0 for
+    /// the first frame of the video, whatever the container; null if the frame has no timestamp.
     pts: Option<u64>,
     /// tracked: at least one face, also if it is held or predicted. no-face: analysed, no face.
     /// skipped: not analysed, and no face to repeat. gap: filled in for a frame that was missing in

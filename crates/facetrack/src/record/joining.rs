@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::completeness::{self, REASONS};
 use super::dense::{self, CLOSING};
+use super::drift::Drift;
 use super::rhythm::Rate;
 use super::timeline::{Continuity, Timeline};
 use crate::file;
@@ -370,13 +371,16 @@ fn insert_after(metadata: &mut Map<String, Value>, before: &str, name: &str, val
 
 /// The rate of the whole video, from the times of all frames. A part may be too short to measure it.
 fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
-    let mut timeline = Timeline::default();
+    let (mut timeline, mut drift) = (Timeline::default(), Drift::default());
+    let mut number = 0;
     for part in parts {
         let mut reader = PartReader::open(part)?;
         while let Some(line) = reader.next()? {
             let Line { pts, .. } = serde_json::from_slice(&line)?;
             timeline.frame(pts, Continuity::Continuous);
+            number += 1;
+            pts.into_iter().for_each(|time| drift.add(number, time));
         }
     }
-    Ok(timeline.rhythm().rate(nominal))
+    Ok(timeline.rhythm().rate(nominal, &drift))
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::drift::Drift;
+
 /// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one
 /// rate differ.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
@@ -11,24 +13,9 @@ const BUCKETS_PER_OCTAVE: f64 = 8.0;
 /// which jitter does not reach; it is 2 where a frame is missing.
 const REGULAR: f64 = 1.75;
 
-/// Intervals that are needed before a measurement replaces the nominal rate. Our choice: with
-/// fewer, rounding to milliseconds is too large an error.
-const MIN_INTERVALS: u64 = 8;
-
-/// How far the measured period may be from the nominal one, as a fraction of it. Common rates
-/// differ by 4 % from each other, NTSC rates by 0.1 % from the nearest rate; 8 intervals in
-/// milliseconds are accurate to 1 %.
-const NOMINAL_ERROR: f64 = 0.01;
-
-/// Fraction of the intervals that may be irregular at a constant rate.
-const MAX_IRREGULAR: f64 = 0.02;
-
-/// Periods that irregular intervals may add up to at a constant rate: a single uneven step of one
-/// or two frames does not make the rate variable.
-const MAX_DRIFT: f64 = 2.0;
-
-/// The same as a fraction of the duration, for long streams.
-const MAX_RELATIVE_DRIFT: f64 = 0.01;
+/// How far a frame may be from its time at a constant rate, in periods: beyond that, the time that
+/// follows from its number is nearer to another frame.
+const MAX_ERROR: f64 = 0.5;
 
 /// Intervals between frames, counted by their length. Its size does not depend on the number of
 /// frames.
@@ -99,8 +86,9 @@ impl Rhythm {
         (self.all().count >= intervals).then(|| regular.mean())
     }
 
-    /// The rate of the stream, whose caps say `nominal` frames per second.
-    pub fn rate(&self, nominal: Option<f64>) -> Rate {
+    /// The rate of the stream, whose caps say `nominal` frames per second, and whose frames have the
+    /// times of `drift`.
+    pub fn rate(&self, nominal: Option<f64>, drift: &Drift) -> Rate {
         let constant = |fps| Rate {
             fps,
             is_variable: false,
@@ -109,24 +97,16 @@ impl Rhythm {
             return constant(nominal.unwrap_or(0.0));
         };
         let all = self.all();
-        let intervals = all.count + self.backward;
-        let irregular = intervals - regular.count;
-        let drift = (all.sum - intervals as f64 * regular.mean()).abs();
-        let allowed = (MAX_DRIFT * regular.mean()).max(MAX_RELATIVE_DRIFT * all.sum);
-        let is_uneven = irregular >= 2 && irregular as f64 > MAX_IRREGULAR * intervals as f64;
-        if intervals >= MIN_INTERVALS && (is_uneven || drift > allowed) {
-            return Rate {
-                fps: 1e9 * intervals as f64 / all.sum,
+        let mean = all.sum / (all.count + self.backward) as f64;
+        let mut rates = nominal.into_iter().chain([1e9 / regular.mean()]);
+        let fits = |fps: &f64| drift.from_constant(1e9 / fps) * fps <= MAX_ERROR * 1e9;
+        rates.find(fits).map_or(
+            Rate {
+                fps: 1e9 / mean,
                 is_variable: true,
-            };
-        }
-        match nominal {
-            Some(nominal) if intervals < MIN_INTERVALS => constant(nominal),
-            Some(nominal) if (regular.mean() * nominal * 1e-9 - 1.0).abs() <= NOMINAL_ERROR => {
-                constant(nominal)
-            }
-            _ => constant(1e9 / regular.mean()),
-        }
+            },
+            constant,
+        )
     }
 
     fn all(&self) -> Bucket {
@@ -153,77 +133,89 @@ impl Rhythm {
 mod tests {
     use super::*;
 
-    fn of(intervals_ms: impl IntoIterator<Item = f64>) -> Rhythm {
-        let mut rhythm = Rhythm::default();
-        for interval in intervals_ms {
+    fn of(intervals_ms: impl IntoIterator<Item = f64>) -> (Rhythm, Drift) {
+        let (mut rhythm, mut drift) = (Rhythm::default(), Drift::default());
+        let mut time = 0.0;
+        drift.add(1, 0);
+        for (number, interval) in std::iter::zip(2.., intervals_ms) {
             rhythm.add(interval * 1e6, 1);
+            time += interval * 1e6;
+            drift.add(number, time as u64);
         }
-        rhythm
+        (rhythm, drift)
     }
 
     fn constant(n: usize, ms: f64) -> impl Iterator<Item = f64> {
         std::iter::repeat_n(ms, n)
     }
 
+    /// Intervals at a rate whose times are rounded to milliseconds, as Matroska has them.
+    fn rounded(fps: f64, n: i32) -> impl Iterator<Item = f64> {
+        let at = move |frame: i32| (f64::from(frame) * 1e3 / fps).round();
+        (0..n).map(move |frame| at(frame + 1) - at(frame))
+    }
+
     #[test]
     fn the_nominal_rate_stands_where_it_is_right() {
         let ntsc = 24_000.0 / 1001.0;
-        // Rounded to milliseconds, as Matroska has it.
-        let rounded = (0..100).map(|i| {
-            let at = |i: i32| (f64::from(i) * 1001.0 / 24.0).round();
-            at(i + 1) - at(i)
-        });
-        for (rhythm, nominal) in [
+        let jitter = (0..1000).map(|i| 40.0 + [12.0, -12.0, 6.0, -6.0][i % 4]);
+        for ((rhythm, drift), nominal) in [
             (of(constant(100, 40.0)), 25.0),
-            (of(rounded), ntsc),
-            // One uneven step.
-            (
-                of(constant(60, 40.0).chain([80.0]).chain(constant(60, 40.0))),
-                25.0,
-            ),
-            // Too few to say otherwise.
-            (of([0.001, 7_000.0]), 25.0),
+            (of(rounded(ntsc, 5000)), ntsc),
+            (of(jitter), 25.0),
             (of([]), 25.0),
-            (of(constant(100, 40.0).chain([0.0])), 25.0),
         ] {
-            let rate = rhythm.rate(Some(nominal));
+            let rate = rhythm.rate(Some(nominal), &drift);
             assert_eq!((rate.fps, rate.is_variable), (nominal, false), "{rhythm:?}");
         }
     }
 
     #[test]
     fn a_rate_that_is_missing_or_wrong_is_measured() {
-        for (rhythm, nominal, fps) in [
+        for ((rhythm, drift), nominal, fps) in [
             (of([40.0]), None, 25.0),
             (of(constant(9, 40.0)), Some(500.0), 25.0),
             (of(constant(9, 40.0)), Some(90_000.0), 25.0),
             (of(constant(9, 100.0)), Some(25.0), 10.0),
+            // 20 s, in which a rate of 30 is wrong by 0.6 frames.
+            (of(rounded(29.97, 600)), Some(30.0), 29.97),
         ] {
-            let rate = rhythm.rate(nominal);
+            let rate = rhythm.rate(nominal, &drift);
             assert!(
-                (rate.fps - fps).abs() < 1e-9 && !rate.is_variable,
+                (rate.fps - fps).abs() < 1e-3 && !rate.is_variable,
                 "{rate:?}"
             );
         }
-        assert_eq!(of([]).rate(None).fps, 0.0);
+        let (rhythm, drift) = of([]);
+        assert_eq!(rhythm.rate(None, &drift).fps, 0.0);
     }
 
     #[test]
     fn a_variable_rate_is_frames_over_duration() {
-        for (rhythm, fps) in [
+        for ((rhythm, drift), fps) in [
             (
                 of(constant(30, 40.0).chain(constant(24, 120.0))),
                 54e3 / (30.0 * 40.0 + 24.0 * 120.0),
+            ),
+            // 30 frames per second, then 24.
+            (
+                of(constant(150, 1e3 / 30.0).chain(constant(120, 1e3 / 24.0))),
+                27.0,
             ),
             // A still picture of 20 s.
             (of(constant(99, 40.0).chain([20_040.0])), 100e3 / 24_000.0),
             // Every fourth timestamp is repeated.
             (of((0..40).map(|i| [40.0, 40.0, 0.0, 80.0][i % 4])), 25.0),
+            // A single uneven step.
+            (
+                of(constant(60, 40.0).chain([80.0]).chain(constant(60, 40.0))),
+                121e3 / 4880.0,
+            ),
         ] {
             for nominal in [Some(25.0), None] {
-                let rate = rhythm.rate(nominal);
+                let rate = rhythm.rate(nominal, &drift);
                 assert!(
-                    (rate.fps - fps).abs() < 1e-9 && rate.is_variable,
+                    (rate.fps - fps).abs() < 1e-6 && rate.is_variable,
                     "{rate:?} {fps}"
                 );
             }
@@ -231,15 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_no_variable_rate() {
-        let jitter = (0..1000).map(|i| 40.0 + [12.0, -12.0, 6.0, -6.0][i % 4]);
-        let rate = of(jitter).rate(Some(25.0));
-        assert_eq!((rate.fps, rate.is_variable), (25.0, false));
-    }
-
-    #[test]
     fn the_usual_interval_is_known_after_a_few() {
-        let rhythm = of([40.0, 41.0, 39.0, 800.0]);
+        let (rhythm, _) = of([40.0, 41.0, 39.0, 800.0]);
         assert_eq!(rhythm.period(5), None);
         let period = rhythm.period(4).expect("four");
         assert!((period - 40e6).abs() < 1e3, "{period}");

@@ -247,6 +247,7 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
+    use super::super::drift::Drift;
     use super::Continuity::{Continuous, Interrupted};
     use super::*;
 
@@ -482,7 +483,7 @@ mod tests {
         for i in 0..20 {
             missing(&mut timeline, 4_040 + i * 40);
         }
-        let rate = timeline.rhythm().rate(Some(25.0));
+        let rate = timeline.rhythm().rate(Some(25.0), &Drift::default());
         assert_eq!((rate.fps, rate.is_variable), (25.0, false));
     }
 }

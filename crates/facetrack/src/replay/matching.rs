@@ -36,6 +36,25 @@ impl Frames {
         !self.times.is_empty()
     }
 
+    /// Whether there is a frame at most `tolerance` from `time`, ns.
+    pub fn has(&self, time: u64, tolerance: u64) -> bool {
+        let near = self
+            .times
+            .partition_point(|(known, _)| known + tolerance < time);
+        let next = self.times.get(near);
+        next.is_some_and(|(known, _)| known.abs_diff(time) <= tolerance)
+    }
+
+    /// The place of the frame before the one at `end` ns, which is at most `tolerance` from there.
+    pub fn shown_until(&self, end: u64, tolerance: u64) -> Option<usize> {
+        let next = self
+            .times
+            .partition_point(|(time, _)| time + tolerance < end);
+        let (time, _) = self.times.get(next)?;
+        let (_, place) = self.times.get(next.checked_sub(1)?)?;
+        (time.abs_diff(end) <= tolerance).then_some(*place)
+    }
+
     /// The place of the frame with this number.
     pub fn numbered(&self, number: u64) -> Option<usize> {
         self.numbers.binary_search(&number).ok()
@@ -169,6 +188,31 @@ mod tests {
         }
         assert_eq!(frames(&[]).at(0, u64::MAX), None);
         assert_eq!(at_25.at(u64::MAX, u64::MAX), Some(2));
+    }
+
+    #[test]
+    fn a_frame_is_shown_until_the_next_one() {
+        let frames = frames(&[10, 50, 130]);
+        for (end, want) in [
+            (10, None),
+            (50, Some(0)),
+            (49, Some(0)),
+            (130, Some(1)),
+            (132, Some(1)),
+            (90, None),
+            (170, None),
+        ] {
+            assert_eq!(frames.shown_until(end * MS, 2 * MS), want, "{end}");
+        }
+        for (time, is) in [
+            (10, true),
+            (12, true),
+            (13, false),
+            (129, true),
+            (140, false),
+        ] {
+            assert_eq!(frames.has(time * MS, 2 * MS), is, "{time}");
+        }
     }
 
     #[test]

@@ -91,8 +91,9 @@ pub(crate) struct Head {
     /// the pipeline was late; absent if there are none. They have the status gap.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     dropped_frames: Option<u64>,
-    /// True if the frame rate varies, so that the time of a frame cannot be computed from its
-    /// number; absent otherwise.
+    /// True if the time of a frame cannot be computed from its number, because neither the nominal
+    /// nor the measured rate gives the times of all frames to within half a frame; absent
+    /// otherwise.
     #[cfg_attr(test, schemars(extend("const" = true)))]
     #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
     variable_rate: bool,
@@ -107,8 +108,9 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pixel_aspect_ratio: Option<f64>,
-    /// Stream time in ns at which pts is 0; absent if it is 0. MPEG transport streams begin at about
-    /// 0.7 s.
+    /// Stream time in ns of the first frame of the video, at which pts is 0; absent if it is 0. It
+    /// depends on the container: MPEG transport streams begin at about 0.7 s, and a video may begin
+    /// after its sound.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) start_time: u64,
     /// Properties of facetrack that affect the results and were set explicitly, with their values.
