@@ -21,7 +21,7 @@ const EDIT_ROUNDING: u64 = 1_000_000;
 
 /// Decides which frames of a stream count.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// What the container says of the video.
     movie: Movie,
     /// Time of shortened frames, with which the segment begins.

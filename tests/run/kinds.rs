@@ -240,3 +240,42 @@ fn each_frame_is_in_one_part() {
         assert_eq!(["1", "2", "3"].map(times).concat(), all, "{name}");
     }
 }
+
+/// The times of a list are those of the record, in every container: 0 is the first frame.
+#[test]
+fn parts_have_the_same_frames_in_every_container() {
+    if !encoded::has_ffmpeg() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let video = "-f lavfi -i testsrc=size=64x48:rate=25:duration=6";
+    let x264 = "-c:v libx264 -pix_fmt yuv420p -g 12";
+    let sound = "-f lavfi -i sine=duration=6 -c:a aac";
+    for (name, options) in [
+        ("a.mp4", x264.to_owned()),
+        ("b.mkv", format!("{sound} {x264}")),
+        ("c.ts", x264.to_owned()),
+        // A single key frame.
+        ("d.ts", format!("{x264} -g 1000")),
+        ("e.mpg", "-c:v mpeg2video -f mpeg".to_owned()),
+        ("f.flv", x264.to_owned()),
+        ("g.avi", "-c:v mpeg4".to_owned()),
+    ] {
+        encoded::ffmpeg(&format!("{video} {options}"), &folder.join(name));
+        let list =
+            format!("id,uri,start,stop\nfirst,{name},,1\nmiddle,{name},2,4\nlast,{name},5,\n");
+        fs::write(folder.join("parts.csv"), list).expect("room");
+        run(folder, &format!("parts.csv --out {name}.out {SCRIPTED}")).exits(0);
+        for (part, first, count) in [("first", 0, 25), ("middle", 50, 50), ("last", 125, 25)] {
+            let record = record(&folder.join(format!("{name}.out/{part}.json")));
+            let frames = record["frames"].as_array().expect("frames");
+            let numbers = frames.iter().map(|frame| {
+                let pts = frame["pts"].as_f64();
+                (pts.unwrap_or(f64::NAN) / 40e6).round() as u64
+            });
+            let want: Vec<u64> = (first..first + count).collect();
+            assert_eq!(numbers.collect::<Vec<_>>(), want, "{name} {part}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod fetched;
 mod kinds;
 mod outcomes;
 mod program;
+mod readable;
 mod same_bytes;
 mod segments;
 mod settings;

@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The elements between the decoder and `facetrack`: only those that the stream needs.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use facetrack::container::Movie;
+use facetrack::lock::lock;
 use facetrack_jobs::Part;
 use gst::glib;
 use gst::prelude::*;
 use gst_video::VideoOrientationMethod;
-use gstfacetrack::stream;
+use gstfacetrack::shown::Shown;
+use gstfacetrack::stream::{self, VideoTimes};
+
+use crate::faults;
 
 /// Threads of a decoder at least, see [`restrict`].
 const MIN_THREADS: u32 = 2;
 
-/// Links the first decoded stream of video to `sink`, the pad of `facetrack`, when its first frame
-/// comes: the tags are known then. `report` gets the reason if that fails.
-pub fn connect_with_first_frame(
+/// Links a decoded stream of video to `sink`, the pad of `facetrack`. `report` gets the reason if
+/// that fails.
+pub fn connector(
     pipeline: &gst::Pipeline,
-    pad: &gst::Pad,
     sink: gst::Pad,
     report: impl Fn(&gst::Pipeline, String) + Send + Sync + 'static,
-) {
+) -> impl Fn(&gst::Pad) + Send + Sync + 'static {
     let pipeline = pipeline.downgrade();
-    let kinds = gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER;
-    pad.add_probe(kinds, move |pad, _| {
+    move |pad| {
         if let Some(pipeline) = pipeline.upgrade()
             && let Err(reason) = connect(&pipeline, pad, &sink)
         {
             report(&pipeline, reason);
         }
+    }
+}
+
+/// Calls `connect` when the first frame comes, since the tags are known then, or when the stream
+/// ends without a frame.
+pub fn with_first_frame(pad: &gst::Pad, connect: impl Fn(&gst::Pad) + Send + Sync + 'static) {
+    pad.add_probe(FRAMES | gst::PadProbeType::BLOCK, move |pad, info| {
+        let event = info.event().map(|event| event.type_());
+        if event.is_some_and(|event| event != gst::EventType::Eos) {
+            return gst::PadProbeReturn::Pass;
+        }
+        connect(pad);
         gst::PadProbeReturn::Remove
     });
 }
@@ -93,15 +108,6 @@ pub fn has_video(pad: &gst::Pad) -> bool {
         .is_some_and(|it| it.has_name("video/x-raw"))
 }
 
-/// The type of a still picture, if the decoder reads one.
-pub fn still(decoder: &gst::Bin) -> Option<String> {
-    let caps = decoder
-        .by_name("typefind")?
-        .property::<Option<gst::Caps>>("caps")?;
-    let name = caps.structure(0)?.name().to_string();
-    name.starts_with("image/").then_some(name)
-}
-
 /// Leaves everything other than video undecoded, and limits the threads of the decoder.
 ///
 /// Decoders of libav have two threads at least. With one, GStreamer 1.22 loses the first frames of
@@ -125,6 +131,7 @@ pub fn restrict(decoder: &gst::Element, threads: u32) {
     let Some(bin) = decoder.downcast_ref::<gst::Bin>() else {
         return;
     };
+    faults::work_around(bin);
     bin.connect_deep_element_added(move |_, _, element| {
         let has_threads = element.has_property_with_type("max-threads", glib::Type::I32);
         if threads > 0 && has_threads {
@@ -180,28 +187,62 @@ pub fn keep_last_frames(decoder: &gst::Element, part: Part, movie: &Movie) {
     });
 }
 
-/// Drops the frames at `pad` before `start`, a stream time in ns.
-pub fn begin_at(pad: &gst::Pad, start: u64) {
-    pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
-        let time = info.buffer().and_then(|buffer| stream_time(pad, buffer));
-        if time.is_some_and(|time| time < start) {
-            return gst::PadProbeReturn::Drop;
-        }
-        gst::PadProbeReturn::Ok
-    });
+/// Time of a frame that passes a pad, ns.
+pub type Clock = Box<dyn Fn(&gst::Pad, &gst::PadProbeInfo<'_>) -> Option<u64> + Send + Sync>;
+
+/// Tells stream times.
+pub fn stream_clock() -> Clock {
+    Box::new(|pad, info| stream_time(pad, info.buffer()?))
 }
 
-/// Ends the stream at `pad` with the first frame at `stop`, a stream time in ns, or after it.
-pub fn end_at(pad: &gst::Pad, stop: u64) {
+/// Tells times in a video that is played from its beginning: its first frame is at 0.
+pub fn video_clock(movie: Movie) -> Clock {
+    let video = Mutex::new(Video::new(movie));
+    Box::new(move |_, info| lock(&video).time_of(info))
+}
+
+/// The times of a video.
+struct Video {
+    times: VideoTimes,
+    shown: Shown,
+}
+
+impl Video {
+    fn new(movie: Movie) -> Self {
+        let mut shown = Shown::default();
+        shown.set_movie(movie);
+        let times = VideoTimes::default();
+        Self { times, shown }
+    }
+
+    /// Time of a frame that passes, ns; `None` for events, and for frames that do not count.
+    fn time_of(&mut self, info: &gst::PadProbeInfo<'_>) -> Option<u64> {
+        if let Some(gst::EventView::Segment(event)) = info.event().map(|event| event.view()) {
+            self.times.begin(event.segment());
+            self.shown.begin(event.segment());
+        }
+        let buffer = info.buffer()?;
+        let counts = self.shown.counts(buffer);
+        counts.then(|| self.times.of_frame(buffer.pts()))?
+    }
+}
+
+/// Buffers, and the segments that they belong to.
+const FRAMES: gst::PadProbeType =
+    gst::PadProbeType::BUFFER.union(gst::PadProbeType::EVENT_DOWNSTREAM);
+
+/// Ends the stream at `pad` with the first frame at `stop` ns, or after it. Calls `on_end` before.
+pub fn end_at(pad: &gst::Pad, stop: u64, clock: Clock, on_end: impl Fn() + Send + Sync + 'static) {
     let has_ended = AtomicBool::new(false);
-    pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
-        let time = info.buffer().and_then(|buffer| stream_time(pad, buffer));
+    pad.add_probe(FRAMES, move |pad, info| {
+        let time = clock(pad, info);
         if time.is_none_or(|time| time < stop) {
             return gst::PadProbeReturn::Ok;
         }
         if !has_ended.swap(true, Ordering::SeqCst)
             && let Some(peer) = pad.peer()
         {
+            on_end();
             peer.send_event(gst::event::Eos::new());
         }
         info.flow_res = Err(gst::FlowError::Eos);
@@ -209,32 +250,58 @@ pub fn end_at(pad: &gst::Pad, stop: u64) {
     });
 }
 
-/// Position of a frame in the video, ns.
+/// Drops the frames at `pad` before `start` ns. Calls `on_drop` with the stream time at which `clock`
+/// is 0, ns.
+pub fn begin_at(
+    pad: &gst::Pad,
+    start: u64,
+    clock: Clock,
+    on_drop: impl Fn(u64) + Send + Sync + 'static,
+) {
+    pad.add_probe(FRAMES, move |pad, info| {
+        let Some(time) = clock(pad, info).filter(|time| *time < start) else {
+            return gst::PadProbeReturn::Ok;
+        };
+        let now = info.buffer().and_then(|buffer| stream_time(pad, buffer));
+        on_drop(now.map_or(0, |now| now - time));
+        gst::PadProbeReturn::Drop
+    });
+}
+
+/// Stream time of a frame, ns.
 pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
     let event = pad.sticky_event::<gst::event::Segment>(0)?;
     stream::time(event.segment(), buffer.pts())
 }
 
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls
-/// `on_held` with the first frame: the events before it, which say when the video starts, have
-/// passed.
-pub fn hold_until_sought(pad: &gst::Pad, on_held: impl Fn() + Send + Sync + 'static) {
+/// `on_held` with the stream time of the first frame, ns: the second frame has come, which may change
+/// it.
+pub fn hold_until_sought(
+    pad: &gst::Pad,
+    movie: Movie,
+    on_held: impl Fn(u64) + Send + Sync + 'static,
+) {
     let is_sought = AtomicBool::new(false);
-    let is_held = AtomicBool::new(false);
-    let kinds = gst::PadProbeType::BUFFER
-        | gst::PadProbeType::EVENT_DOWNSTREAM
-        | gst::PadProbeType::EVENT_FLUSH;
-    pad.add_probe(kinds, move |_, info| {
+    let (frames, is_held) = (AtomicU64::new(0), AtomicBool::new(false));
+    let video = Mutex::new(Video::new(movie));
+    pad.add_probe(FRAMES | gst::PadProbeType::EVENT_FLUSH, move |_, info| {
         let event = info.event().map(|event| event.type_());
         if event == Some(gst::EventType::FlushStop) {
             is_sought.store(true, Ordering::SeqCst);
         }
-        let is_end = event == Some(gst::EventType::Eos);
-        if is_sought.load(Ordering::SeqCst) || !(is_end || info.buffer().is_some()) {
+        if is_sought.load(Ordering::SeqCst) {
             return gst::PadProbeReturn::Ok;
         }
-        if !is_held.swap(true, Ordering::SeqCst) {
-            on_held();
+        let mut video = lock(&video);
+        video.time_of(info);
+        let is_end = event == Some(gst::EventType::Eos);
+        if !(is_end || info.buffer().is_some()) {
+            return gst::PadProbeReturn::Ok;
+        }
+        let is_second = frames.fetch_add(1, Ordering::SeqCst) == 1;
+        if (is_end || is_second) && !is_held.swap(true, Ordering::SeqCst) {
+            on_held(video.times.start());
         }
         gst::PadProbeReturn::Handled
     });

@@ -6,10 +6,13 @@ mod branch;
 mod damage;
 mod ending;
 mod engine;
+mod faults;
 mod measure;
 mod overlap;
+mod pictures;
 mod playback;
 mod requests;
+mod streams;
 
 use std::error::Error;
 use std::io;

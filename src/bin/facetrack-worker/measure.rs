@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gst::prelude::*;
 
-use crate::branch;
+use crate::{branch, streams};
 
 /// Demuxers that can start at any frame, to the nanosecond: their files have an index. Others count
 /// time from where they start, or guess.
@@ -36,13 +36,13 @@ pub fn seconds(video: &Path) -> Option<f64> {
     pipeline.add_many([&file, &decoder]).ok()?;
     file.link(&decoder).ok()?;
     let (sender, receiver) = channel();
-    decoder.connect_pad_added(move |_, pad| {
-        if branch::has_video(pad) {
-            report(pad, sender.clone());
+    decoder.connect_no_more_pads(move |decoder| {
+        if let Some(pad) = streams::video(decoder) {
+            report(&pad, sender.clone());
         }
     });
     let _ = pipeline.set_state(gst::State::Paused);
-    let measured = measured(&pipeline, &decoder, &receiver);
+    let measured = measured(&decoder, &receiver);
     let _ = pipeline.set_state(gst::State::Null);
     measured
 }
@@ -63,18 +63,19 @@ fn report(pad: &gst::Pad, passed: Sender<Passed>) {
     });
 }
 
-fn measured(
-    pipeline: &gst::Pipeline,
-    decoder: &gst::Element,
-    passed: &Receiver<Passed>,
-) -> Option<f64> {
+/// Whether the decoder plays a file from any frame.
+pub fn is_exact(decoder: &gst::Element) -> bool {
+    let bin = decoder.downcast_ref::<gst::Bin>();
+    let elements = bin.into_iter().flat_map(|bin| bin.iterate_recurse());
+    let mut factories = elements.flatten().filter_map(|element| element.factory());
+    factories.any(|factory| EXACT.contains(&factory.name().as_str()))
+}
+
+fn measured(decoder: &gst::Element, passed: &Receiver<Passed>) -> Option<f64> {
     let (first, second) = (next_time(passed)?, next_time(passed)?);
-    let elements = pipeline.iterate_recurse().into_iter().flatten();
-    let mut factories = elements.filter_map(|element| element.factory());
-    let is_exact = factories.any(|factory| EXACT.contains(&factory.name().as_str()));
-    let pad = decoder.src_pads().into_iter().find(branch::has_video)?;
+    let pad = streams::video(decoder)?;
     let duration = pad.query_duration::<gst::ClockTime>()?;
-    (is_exact && comes_back(&pad, first, second, passed)).then(|| duration.seconds_f64())
+    (is_exact(decoder) && comes_back(&pad, first, second, passed)).then(|| duration.seconds_f64())
 }
 
 /// Whether the first frame comes again, with its time, after a seek to it. Times of fragmented MP4

@@ -2,12 +2,13 @@
 //! A video from its file to its record.
 
 use std::io;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use facetrack::container::Movie;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
+use gst::glib;
 use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
 use gstfacetrack::shown;
@@ -15,12 +16,10 @@ use gstfacetrack::trackjsonsink::TrackJsonSink;
 use gstfacetrack::video;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::branch;
-use crate::damage;
-use crate::ending;
 use crate::engine::Engine;
 use crate::overlap::Overlap;
 use crate::requests::Requests;
+use crate::{branch, damage, ending, faults, measure, pictures, streams};
 
 /// How long a message is waited for before requests are checked.
 const POLL: gst::ClockTime = gst::ClockTime::from_mseconds(50);
@@ -45,13 +44,24 @@ const STREAMS_KNOWN: &str = "facetrack-worker-streams";
 /// Tracks a video. The engine stays loaded.
 pub fn track(engine: &Engine, job: &Job, requests: &Requests) -> Outcome {
     let before = cpu_time();
-    let outcome = Playback::new(engine, job).map(|mut playback| playback.run(requests));
+    let outcome = play(engine, job, requests);
     engine.restore_device();
     let failed = |message| Outcome::without_record(Status::Failed, message);
     Outcome {
         cpu_seconds: (cpu_time() - before).as_secs_f64(),
         ..outcome.unwrap_or_else(failed)
     }
+}
+
+/// Plays a video, and once more if no video was found in it.
+fn play(engine: &Engine, job: &Job, requests: &Requests) -> Result<Outcome, String> {
+    let outcome = Playback::new(engine, job)?.run(requests);
+    if outcome.status != Status::NoVideo {
+        return Ok(outcome);
+    }
+    let mut again = Playback::new(engine, job)?;
+    again.show_short_tracks();
+    Ok(again.run(requests))
 }
 
 /// CPU time of the process.
@@ -63,6 +73,8 @@ fn cpu_time() -> Duration {
 /// A pipeline that plays a video.
 struct Playback {
     pipeline: gst::Pipeline,
+    video: PathBuf,
+    decoder: gst::Element,
     facetrack: FaceTrack,
     sink: TrackJsonSink,
     part: Part,
@@ -99,14 +111,15 @@ impl Playback {
             &pipeline,
             &decoder,
             facetrack.sink_pad().clone(),
+            &sink,
             job,
             &movie,
         );
-        let start = job.part.start.filter(|_| job.warm_up.is_some());
-        let start = start.map(|start| clock_time(start).nseconds());
         Ok(Self {
-            overlap: start.map(|start| Overlap::before(start, facetrack.src_pad().clone())),
+            overlap: None,
             pipeline,
+            video: job.video.clone(),
+            decoder,
             facetrack,
             sink,
             part: job.part,
@@ -115,6 +128,13 @@ impl Playback {
             missing: None,
             record: None,
         })
+    }
+
+    /// Plays tracks that are much shorter than the file, too.
+    fn show_short_tracks(&self) {
+        let input = self.decoder.static_pad("sink");
+        let source = input.and_then(|input| input.peer());
+        source.iter().for_each(faults::hide_movie_duration);
     }
 
     fn run(&mut self, requests: &Requests) -> Outcome {
@@ -181,7 +201,7 @@ impl Playback {
                 status: Status::Truncated,
                 ..Outcome::default()
             }),
-            gst::MessageView::Error(error) => Some(ending::of_error(error, self.missing.take())),
+            gst::MessageView::Error(error) => Some(self.failure(error)),
             gst::MessageView::Element(element) => {
                 self.on_structure(element.structure()?);
                 None
@@ -194,6 +214,17 @@ impl Playback {
                 None
             }
             _ => None,
+        }
+    }
+
+    fn failure(&mut self, error: &gst::message::Error) -> Outcome {
+        let bin = self.decoder.downcast_ref();
+        match bin.and_then(pictures::kind) {
+            Some(kind) if pictures::is_animated(&self.video) => {
+                let reason = pictures::reason(&self.video, &kind);
+                Outcome::without_record(Status::Unsupported, reason)
+            }
+            _ => ending::of_error(error, self.missing.take()),
         }
     }
 
@@ -213,7 +244,7 @@ impl Playback {
     }
 
     /// The outcome of a file without video; a part begins at its start.
-    fn on_streams(&self, streams: &gst::StructureRef) -> Option<Outcome> {
+    fn on_streams(&mut self, streams: &gst::StructureRef) -> Option<Outcome> {
         for status in [Status::Unsupported, Status::Failed] {
             if let Ok(reason) = streams.get::<String>(status.word()) {
                 return Some(Outcome::without_record(status, reason));
@@ -222,7 +253,8 @@ impl Playback {
         if streams.get("video") == Ok(false) {
             return Some(self.without_video());
         }
-        (streams.has_field("held") && !self.seek()).then(|| {
+        let first = streams.get::<u64>("held").ok()?;
+        (!self.play_part(first)).then(|| {
             let reason = "the file cannot be played from within: copy it to a container with an index, such as MP4";
             Outcome::without_record(Status::Failed, reason)
         })
@@ -238,8 +270,33 @@ impl Playback {
         }
     }
 
-    fn seek(&self) -> bool {
-        let start = self.part.start.map_or(gst::ClockTime::ZERO, clock_time);
+    /// Leaves out what is not between two stream times, ns, behind a seek.
+    fn cut_out(&mut self, start: u64, stop: Option<gst::ClockTime>) {
+        let is_divided = self.warm_up.is_some();
+        if is_divided {
+            let pad = self.facetrack.src_pad().clone();
+            self.overlap = Some(Overlap::before(start, pad));
+        }
+        let Some(pad) = streams::video(&self.decoder) else {
+            return;
+        };
+        if !is_divided {
+            branch::begin_at(&pad, start, branch::stream_clock(), |_| ());
+        }
+        if let Some(stop) = stop.map(gst::ClockTime::nseconds) {
+            // The stop of a part that is joined says nothing about where the video should end.
+            branch::set_stop(&pad, Some(stop).filter(|_| !is_divided));
+            branch::end_at(&pad, stop, branch::stream_clock(), || ());
+        }
+    }
+
+    /// Seeks to the part of a video that begins at the stream time `first`, ns.
+    fn play_part(&mut self, first: u64) -> bool {
+        self.sink.begin_video_at(first);
+        let first = gst::ClockTime::from_nseconds(first);
+        let time = |seconds| clock_time(seconds) + first;
+        let start = self.part.start.map_or(first, time);
+        self.cut_out(start.nseconds(), self.part.stop.map(time));
         let start = start.saturating_sub(self.warm_up.unwrap_or(BEFORE_PART));
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
         // The stop is left to `branch::end_at`: qtdemux takes it for a time of the track, and leaves
@@ -297,12 +354,12 @@ fn make(name: &str) -> Result<gst::Element, String> {
     made.map_err(|_| format!("the element {name} is missing. `facetrack doctor` names its package"))
 }
 
-/// Links the first stream of video with its first frame, when its tags are known. Posts a message
-/// when all streams are known.
+/// Links the stream of video when all streams are known. Posts a message about them.
 fn expect_streams(
     pipeline: &gst::Pipeline,
     decoder: &gst::Element,
-    sink: gst::Pad,
+    input: gst::Pad,
+    sink: &TrackJsonSink,
     job: &Job,
     movie: &Movie,
 ) {
@@ -310,54 +367,88 @@ fn expect_streams(
     if part.stop.is_none() {
         branch::keep_last_frames(decoder, part, movie);
     }
-    let has_video = Arc::new(AtomicBool::new(false));
-    let is_first = has_video.clone();
-    let bin = pipeline.downgrade();
-    decoder.connect_pad_added(move |decoder, pad| {
-        if branch::has_video(pad)
-            && !is_first.swap(true, Ordering::SeqCst)
-            && let Some(pipeline) = bin.upgrade()
+    let (bin, path, sink) = (pipeline.downgrade(), job.video.clone(), sink.downgrade());
+    let movie = movie.clone();
+    let has_video = AtomicBool::new(false);
+    decoder.connect_no_more_pads(move |decoder| {
+        let Some(pipeline) = bin.upgrade() else {
+            return;
+        };
+        if let Some(pad) = streams::video(decoder)
+            && !has_video.swap(true, Ordering::SeqCst)
         {
-            on_video(&pipeline, decoder, pad, &sink);
-            select(&pipeline, pad, part, is_divided);
+            on_video(&pipeline, decoder, &pad, &input, &path);
+            if is_divided || measure::is_exact(decoder) {
+                select(&pipeline, &pad, part, is_divided, &movie);
+            } else {
+                leave_out(&pad, part, &movie, &sink);
+            }
         }
-    });
-    let bin = pipeline.downgrade();
-    decoder.connect_no_more_pads(move |_| {
-        if let Some(pipeline) = bin.upgrade() {
-            post(&pipeline, "video", has_video.load(Ordering::SeqCst));
-        }
+        post(&pipeline, "video", has_video.load(Ordering::SeqCst));
     });
 }
 
-/// Prepares the first stream of video.
-fn on_video(pipeline: &gst::Pipeline, decoder: &gst::Element, pad: &gst::Pad, sink: &gst::Pad) {
-    if let Some(kind) = decoder.downcast_ref().and_then(branch::still) {
-        let reason = format!("the file is a still picture ({kind}), not a video");
-        return post(pipeline, Status::Unsupported.word(), reason);
-    }
-    branch::connect_with_first_frame(pipeline, pad, sink.clone(), |pipeline, reason| {
+/// Prepares the stream of video.
+fn on_video(
+    pipeline: &gst::Pipeline,
+    decoder: &gst::Element,
+    pad: &gst::Pad,
+    sink: &gst::Pad,
+    path: &Path,
+) {
+    let connect = branch::connector(pipeline, sink.clone(), |pipeline, reason| {
         post(pipeline, Status::Failed.word(), reason);
+    });
+    let Some(kind) = decoder.downcast_ref().and_then(pictures::kind) else {
+        return branch::with_first_frame(pad, connect);
+    };
+    let (bin, reason) = (pipeline.downgrade(), pictures::reason(path, &kind));
+    pictures::wait_for_second(pad, connect, move || {
+        let bin = bin.upgrade();
+        bin.iter()
+            .for_each(|it| post(it, Status::Unsupported.word(), reason.clone()));
     });
 }
 
 /// Plays only a part of the stream at `pad`. The first part of a video that is tracked in parts
 /// plays without a seek, since a seek may cut off the beginning of the first frame.
-fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool) {
-    let [start, stop] = [part.start, part.stop].map(|time| Some(clock_time(time?).nseconds()));
+fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool, movie: &Movie) {
+    let (start, stop) = (part.start, part.stop);
     if start.is_some() || !is_divided && stop.is_some() {
         let bin = pipeline.downgrade();
-        branch::hold_until_sought(pad, move || {
-            bin.upgrade().iter().for_each(|it| post(it, "held", true));
+        return branch::hold_until_sought(pad, movie.clone(), move |first| {
+            bin.upgrade().iter().for_each(|it| post(it, "held", first));
         });
     }
-    if let Some(start) = start.filter(|_| !is_divided) {
-        branch::begin_at(pad, start);
-    }
     if let Some(stop) = stop {
-        // The stop of a part that is joined says nothing about where the video should end.
-        branch::set_stop(pad, Some(stop).filter(|_| !is_divided));
-        branch::end_at(pad, stop);
+        branch::set_stop(pad, None);
+        let clock = branch::video_clock(movie.clone());
+        branch::end_at(pad, clock_time(stop).nseconds(), clock, || ());
+    }
+}
+
+/// Plays the whole stream at `pad` and drops what is not in the part: demuxers of other containers
+/// only guess where a time is in the file, or start at frames that cannot be decoded alone.
+fn leave_out(pad: &gst::Pad, part: Part, movie: &Movie, sink: &glib::WeakRef<TrackJsonSink>) {
+    let ns = |seconds| clock_time(seconds).nseconds();
+    if let Some(stop) = part.stop.map(ns) {
+        let sink = sink.clone();
+        branch::end_at(pad, stop, branch::video_clock(movie.clone()), move || {
+            sink.upgrade().iter().for_each(TrackJsonSink::end_early);
+        });
+    }
+    if let Some(start) = part.start.map(ns) {
+        let sink = sink.clone();
+        branch::begin_at(
+            pad,
+            start,
+            branch::video_clock(movie.clone()),
+            move |first| {
+                sink.upgrade()
+                    .iter()
+                    .for_each(|it| it.begin_video_at(first));
+            },
+        );
     }
 }
 
