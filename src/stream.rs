@@ -40,7 +40,8 @@ impl VideoTimes {
             self.start = start_of(segment, bounds.unwrap_or_default());
         }
         // After a seek to 0, tsdemux counts stream times from the first frame.
-        self.is_from_start = self.start.is_some() && bounds == self.start.map(|start| (start, 0));
+        let is_clock = |start| start > 0 && bounds == Some((start, 0));
+        self.is_from_start = self.start.is_some_and(is_clock);
     }
 
     /// Sets the stream time that is 0, ns.
@@ -62,7 +63,8 @@ impl VideoTimes {
     pub fn of_frame(&mut self, timestamp: Option<gst::ClockTime>) -> Option<u64> {
         let now = time(&self.segment, timestamp)?;
         // matroskademux replaces the segment behind the first frame if another track begins earlier.
-        let replaced = self.first.take().filter(|_| base(&self.segment) == Some(0));
+        let first = self.first.take_if(|first| Some(*first) != timestamp);
+        let replaced = first.filter(|_| base(&self.segment) == Some(0));
         if let Some(first) = replaced.and_then(|first| time(&self.segment, Some(first))) {
             self.start = Some(first);
         }

@@ -193,10 +193,12 @@ impl Replaying {
     /// at the stream time 0, or with this frame. The last one is not possible if the stream does not
     /// begin with its video.
     fn align(&mut self, buffer: &gst::BufferRef, start: u64) {
+        let now = self.times.at(buffer.pts());
         let mut likely = [start, 0].into_iter();
         let likely = likely.find(|start| self.begins_at(buffer, *start));
         let other = (!self.times.is_open()).then_some(start);
-        if let Some(start) = likely.or(other) {
+        // The start of the stream may still change if it is with this frame.
+        if let Some(start) = likely.or(other).filter(|start| Some(*start) != now) {
             self.times.start_at(start);
         }
     }
