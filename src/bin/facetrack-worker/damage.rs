@@ -32,6 +32,9 @@ const MISSING_REFERENCE: [&str; 5] = [
     "Frame num gap",
 ];
 
+/// The message about the end mark of a GIF file, which libav takes for a part of the last picture.
+const END_OF_GIF: &str = "invalid block label";
+
 /// Messages about damage since the last frame. One video is decoded at a time.
 static MESSAGES: AtomicU64 = AtomicU64::new(0);
 
@@ -59,7 +62,8 @@ fn is_damage(category: &str, level: gst::DebugLevel, text: &str) -> bool {
         return text.starts_with(GIVEN_UP);
     }
     let is_error = level == gst::DebugLevel::Error || text.starts_with(CONCEALED);
-    is_error && !MISSING_REFERENCE.iter().any(|part| text.contains(part))
+    let mut harmless = MISSING_REFERENCE.iter().chain([&END_OF_GIF]);
+    is_error && !harmless.any(|part| text.contains(part))
 }
 
 /// Adds the frames in which damage is found to the decoding errors of the record. Decoders also log
@@ -108,6 +112,7 @@ mod tests {
             ),
             (Info, "Reinit context to 640x368, pix_fmt: yuv420p", false),
             (Error, "mmco: unref short failure", false),
+            (Error, "invalid block label", false),
             (Error, "Missing reference picture, default is 65562", false),
         ] {
             assert_eq!(is_damage(LIBAV, level, text), want, "{text}");
