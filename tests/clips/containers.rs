@@ -327,7 +327,8 @@ fn the_rate_is_that_of_the_frames() {
         ("film.mkv", 24_000.0 / 1001.0, false),
         ("ntsc.mkv", 30_000.0 / 1001.0, false),
         ("wrong-rate.mkv", 6.25, false),
-        ("uneven-step.mp4", 49.0 / 2.0, true),
+        // The mean rate, which qtdemux states, is right to within half a frame.
+        ("uneven-step.mp4", 49.0 / 2.0, false),
         ("two-rates.mp4", 49.0 / (25.0 / 30.0 + 1.0), true),
         ("two-frames.mp4", 25.0, false),
     ] {
