@@ -109,7 +109,7 @@ const ODD: [(&str, &str, &str); 23] = [
     (
         "two-rates.mp4",
         "VIDEO -vf settb=1/1000,setpts=if(lt(N\\,25)\\,N/30\\,25/30+(N-25)/24)/TB -vsync vfr",
-        "X264",
+        "X264 -enc_time_base 1/1000",
     ),
 ];
 
