@@ -185,7 +185,7 @@ impl Defaults for FaceTrackSettings {
             of(Setting::Landmarks) =>
             "Time, counted from the first frame of a face, during which its rest values are learned: the median of each blendshape. Keep the face relaxed during this time. Afterwards, the rest values are subtracted, and the remaining range is scaled to 0…1. 0 = learn nothing from new faces",
         "neutral-keep": tuning.neutral.keep, playing, of(Setting::Landmarks) =>
-            "Keep the rest values of a face until the end of the stream, also while it is away: they are used again for a face that comes back to the same place, and for the only face in the picture if the rest values of one face are known",
+            "Keep the rest values of a face until the end of the stream or a hard cut, also while it is away: they are used again for a face that comes back to the same place, and for the only face in the picture if the rest values of one face are known",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
             "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Learned rest values replace the ones in the file at the end of the stream; unset = no file",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>

@@ -48,7 +48,7 @@ pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
     }
 }
 
-/// What has ended the stream at `pad`. The end of a stream has passed all pads; if one of them has
+/// Cause of the end of the stream at `pad`. The end of a stream has passed all pads; if one of them has
 /// not seen it, a program has sent it to a pad after that one, to end only this branch.
 pub(super) fn ending(pad: &gst::Pad) -> Ending {
     let sources = std::iter::successors(pad.peer(), |source| only_input(source)?.peer());

@@ -88,30 +88,48 @@ fn a_face_at_rest_has_values_near_0_and_keeps_its_range() {
 /// The part of the picture with the face: left, top, right and bottom edge, px.
 const FACE: [usize; 4] = [190, 20, 400, 290];
 
-/// Number of frames in which the face is hidden: 1 s.
+/// Number of frames in which the whole face is hidden: 1 s.
 const HIDDEN: usize = 30;
 
-/// Frame of the clip at which the face is seen again. It smiles.
+/// Number of frames in which the cover moves over the face, or away from it. A cover that appears at
+/// once is a hard cut.
+const MOVES: usize = 10;
+
+/// Frame of the clip at which the face begins to come back. It smiles.
 const RETURN: usize = 30;
 
-/// Paints over the face.
-fn hide(frame: &mut Decoded) {
+/// The frame with the first `part` of [`MOVES`] parts of the face painted over.
+fn hidden(frame: &Decoded, part: usize) -> Decoded {
     let [left, top, right, bottom] = FACE;
-    for row in frame.rgb.chunks_mut(3 * frame.width).take(bottom).skip(top) {
+    let right = left + (right - left) * part / MOVES;
+    let mut hidden = frame.clone();
+    for row in hidden
+        .rgb
+        .chunks_mut(3 * frame.width)
+        .take(bottom)
+        .skip(top)
+    {
         row[3 * left..3 * right].fill(128);
     }
+    hidden
 }
 
-/// Tracks the clip, in which the face is hidden after the last frame and then smiles.
+/// Tracks the clip. The face is hidden after the last frame and then smiles.
 fn hidden_and_back(folder: &Path, properties: &str) -> Vec<FrameReport> {
     let clip = folder.join("media/pyfeat_single_face.mp4");
     let clip: Vec<_> = frames::decode(&clip, CLIPS).collect();
-    let mut covered = clip[clip.len() - 1].clone();
-    hide(&mut covered);
-    let hidden = std::iter::repeat_n(&covered, HIDDEN);
-    let all = clip.iter().chain(hidden).chain(&clip[RETURN..]);
+    let last = &clip[clip.len() - 1];
+    let (going, back) = (1..=MOVES, (0..MOVES).rev());
+    let going = going.map(|part| hidden(last, part));
+    let away = std::iter::repeat_n(hidden(last, MOVES), HIDDEN);
+    let back = clip[RETURN..]
+        .iter()
+        .zip(back)
+        .map(|(frame, part)| hidden(frame, part));
+    let covered: Vec<_> = going.chain(away).chain(back).collect();
+    let all = clip.iter().chain(&covered).chain(&clip[RETURN + MOVES..]);
     let mut harness = Harness::new_parse(&format!("facetrack {properties}"));
-    let (width, height) = (covered.width, covered.height);
+    let (width, height) = (last.width, last.height);
     harness.set_src_caps_str(&format!(
         "video/x-raw,format=RGB,width={width},height={height},framerate=30/1"
     ));

@@ -9,7 +9,8 @@ use facetrack::manifest::FileKind;
 use crate::{places, store};
 
 /// Shell lines that export the paths of plugin, models, runtime and this program, as far as they
-/// exist, and keep ONNX Runtime's telemetry off. Paths of models and runtime that the caller's environment sets are kept.
+/// exist, and keep ONNX Runtime's telemetry off. Paths of models and runtime that the caller's
+/// environment sets are kept.
 pub fn exports() -> String {
     let mut lines = Vec::new();
     if let Some(folder) = places::built_plugin() {

@@ -19,13 +19,14 @@ fn plan(set: &[(&str, &str)], env: &[(&'static str, &str)]) -> Plan {
 
 /// A `value` that `variable` can't have is told, and changes nothing.
 fn assert_warns(engine: &str, variable: &'static str, value: &str, option: &str) {
-    let env = environment(&[("STEP5_TRACKING_ENGINE", engine), (variable, value)]);
+    let engine = ("STEP5_TRACKING_ENGINE", engine);
+    let env = environment(&[engine, (variable, value)]);
     let given = Plan::new(&options(&[]), &env).expect("an engine");
     let [warning] = given.warnings.as_slice() else {
         panic!("{variable}: {:?}", given.warnings);
     };
     assert_eq!((warning.variable, warning.option), (variable, option));
-    let usual = plan(&[("engine", engine)], &[]);
+    let usual = plan(&[], &[engine]);
     assert_eq!(given.setup, usual.setup, "{variable}");
     assert_eq!(given.live, usual.live, "{variable}");
 }

@@ -26,7 +26,7 @@ const WHITE: f32 = 250.0;
 const OVEREXPOSED: f32 = 0.5;
 
 /// Minimum part of cells of one brightness in pictures of screens, whose backgrounds are even. Black
-/// does not count: it is also beside and around videos.
+/// does not count: black bars surround many videos.
 const EVEN: f32 = 0.3;
 
 /// Level up to which a cell counts as black.

@@ -61,13 +61,13 @@ pub enum End {
     Container(u64),
 }
 
-/// What has ended a recording.
+/// Cause of the end of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ending {
     /// The end of the stream.
     #[default]
     Stream,
-    /// A program, while the stream goes on.
+    /// A program, while the stream continues.
     Program,
 }
 
@@ -76,7 +76,7 @@ pub enum Ending {
 pub struct Found {
     /// Time at which the last frame ends, ns; `None` if frames have no times.
     pub end: Option<u64>,
-    /// What has ended the recording.
+    /// Cause of its end.
     pub ending: Ending,
     /// Usual time from frame to frame, ns.
     pub period: f64,

@@ -50,8 +50,8 @@ pub struct Part {
 }
 
 /// Writes the record of a video whose parts are given in order. `nominal` is the rate that the
-/// stream states, frames per second, and `stated` the number of frames in the container. Returns why the record lacks a part of the video; `None` if it
-/// is complete.
+/// stream states, frames per second, and `stated` the number of frames in the container. Returns
+/// why the record lacks a part of the video; `None` if it is complete.
 ///
 /// # Errors
 /// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
