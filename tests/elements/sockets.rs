@@ -23,7 +23,7 @@ const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=
 const LONG_SOURCE: &str = "videotestsrc is-live=true num-buffers=31 ! video/x-raw,format=RGB,width=320,height=240,framerate=1/1";
 
 /// The system calls that open sockets, and create or change files.
-const CALLS: &str = "--follow-forks --string-limit=4096 --trace=socket,open,openat,creat,truncate,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat";
+const CALLS: &str = "--follow-forks --decode-fds=path --string-limit=4096 --trace=socket,open,openat,creat,truncate,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat";
 
 /// What a program did.
 struct Observed {

@@ -16,7 +16,7 @@ const X264: &str = "-pix_fmt yuv420p -c:v libx264 -preset ultrafast -threads 1";
 const COVER: &str = "-i FOLDER/cover.jpg VIDEO -map 0 -map 1 -c:v:0 copy -pix_fmt:v:1 yuv420p";
 
 /// Videos with 50 frames and 64 pixels of width: the file's name, and what makes it.
-const VIDEOS: [(&str, &str); 11] = [
+const VIDEOS: [(&str, &str); 14] = [
     (
         "alpha-tag-vp8.webm",
         "VIDEO -pix_fmt yuv420p -c:v libvpx -b:v 100k -metadata:s:v:0 alpha_mode=1",
@@ -49,6 +49,9 @@ const VIDEOS: [(&str, &str); 11] = [
         "-f lavfi -i testsrc2=size=96x96:rate=25:duration=1 VIDEO -map 0 -map 1 -c:v mpeg4",
     ),
     ("endless.nut", "VIDEO -c:v mpeg4"),
+    ("drawn-over.mov", "VIDEO -pix_fmt rgb24 -c:v qtrle"),
+    ("drawn-over.avi", "VIDEO -pix_fmt rgb555le -c:v msvideo1"),
+    ("drawn-over.flv", "VIDEO -pix_fmt bgr24 -c:v flashsv"),
 ];
 
 fn make(folder: &Path, (name, arguments): (&str, &str)) {
@@ -90,6 +93,7 @@ fn videos_that_look_unreadable_are_tracked() {
         let times = times(&record);
         assert_eq!(times.len(), 50, "{name}: {head}");
         assert!(times.iter().all(Option::is_some), "{name}: {times:?}");
+        assert!(times.is_sorted_by(|a, b| a < b), "{name}: {times:?}");
     }
 }
 

@@ -24,7 +24,7 @@ pub fn work_around(decoder: &gst::Bin) {
     decoder.connect_deep_element_added(|_, _, element| {
         let factory = element.factory().map(|factory| factory.name());
         match factory.as_deref() {
-            Some("avdec_gif") => keep_times(element),
+            Some(name) if name.starts_with("avdec_") => keep_times(element),
             Some(name) if name.starts_with("avdemux_") => leave_endless_loop(element),
             _ => (),
         }
@@ -46,25 +46,47 @@ fn skip_alpha(decoder: &gst::Bin) {
     });
 }
 
-/// Gives decoded pictures of a GIF the times of the encoded ones: in GStreamer 1.22, they all have
-/// the time of the first one. The decoder yields a picture before it takes the next.
+/// What a decoder has taken.
+#[derive(Default)]
+struct Taken {
+    /// Time and duration of the last picture.
+    last: (Option<gst::ClockTime>, Option<gst::ClockTime>),
+    /// Number of pictures that were not yielded yet.
+    pending: u64,
+}
+
+/// Gives decoded pictures the times of the encoded ones if they all have the time of the first one.
+/// In GStreamer 1.22, this happens without direct rendering, with decoders that draw each picture
+/// over the last one, such as those of GIF, Cinepak and QuickTime Animation. They yield a picture
+/// before they take the next one.
 fn keep_times(decoder: &gst::Element) {
-    // Or the first picture changes while it is analysed: all are decoded into its memory.
-    decoder.set_property("direct-rendering", false);
     let pads = decoder.static_pad("sink").zip(decoder.static_pad("src"));
     let Some((input, output)) = pads else { return };
-    let times = Arc::new(Mutex::new((None, None)));
-    let last = times.clone();
-    input.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
-        let buffer = info.buffer();
-        *lock(&last) = buffer.map_or((None, None), |it| (it.pts(), it.duration()));
+    let taken = Arc::new(Mutex::new(Taken::default()));
+    let taking = taken.clone();
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
+    input.add_probe(kinds, move |_, info| {
+        let mut taken = lock(&taking);
+        if let Some(buffer) = info.buffer() {
+            taken.last = (buffer.pts(), buffer.duration());
+            taken.pending += 1;
+        } else {
+            *taken = Taken::default();
+        }
         gst::PadProbeReturn::Ok
     });
+    let before = Mutex::new(None);
     output.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
-        if let Some(buffer) = info.buffer_mut().map(|buffer| buffer.make_mut()) {
-            let (time, duration) = *lock(&times);
-            buffer.set_pts(time);
-            buffer.set_duration(duration);
+        let mut taken = lock(&taken);
+        let is_last = taken.pending == 1;
+        taken.pending = taken.pending.saturating_sub(1);
+        if let Some(buffer) = info.buffer_mut()
+            && lock(&before).replace(buffer.pts()) == Some(buffer.pts())
+            && is_last
+        {
+            let buffer = buffer.make_mut();
+            buffer.set_pts(taken.last.0);
+            buffer.set_duration(taken.last.1);
         }
         gst::PadProbeReturn::Ok
     });
