@@ -69,6 +69,7 @@ fn written(reports: &[(Option<u64>, FrameReport)]) -> Vec<u8> {
         let frame = FrameRecord {
             pts: *pts,
             status: report.status,
+            cut: report.cut,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),
