@@ -81,7 +81,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         record.frame(&FrameRecord {
             pts: Some(time.as_nanos() as u64),
             status: report.status,
-            cut: false,
+            cut: report.cut,
             faces: &report.faces,
             size: None,
             engine: None,
