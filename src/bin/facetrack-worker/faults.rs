@@ -68,7 +68,8 @@ fn keep_times(decoder: &gst::Element) {
     input.add_probe(kinds, move |_, info| {
         let mut taken = lock(&taking);
         if let Some(buffer) = info.buffer() {
-            taken.last = (buffer.pts(), buffer.duration());
+            // avidemux gives pictures that depend on others only the time of decoding, which is the same.
+            taken.last = (buffer.pts().or(buffer.dts()), buffer.duration());
             taken.pending += 1;
         } else {
             *taken = Taken::default();
