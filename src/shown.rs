@@ -22,7 +22,7 @@ const EDIT_ROUNDING: u64 = 1_000_000;
 /// Decides which frames of a stream count.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// What the container says of the video.
+    /// Description of the video in the container.
     movie: Movie,
     /// Time of shortened frames, with which the segment begins.
     shortened: Option<ClockTime>,
@@ -99,13 +99,13 @@ fn is_all_of(segment: &gst::FormattedSegment<ClockTime>, edit: &Edit) -> bool {
     length.is_none_or(|length| length.saturating_add(EDIT_ROUNDING) >= edit.duration)
 }
 
-/// What the file says of the video at `pad`, if an element upstream names a file.
+/// Reads the description of the video at `pad`, if an element upstream names a file.
 pub(crate) fn movie_at(pad: &gst::Pad) -> Movie {
     let path = uri(pad).as_deref().and_then(path);
     path.map(|path| movie(&path)).unwrap_or_default()
 }
 
-/// What the file at `path` says of its video.
+/// Reads the description of the video in the file at `path`.
 pub fn movie(path: &Path) -> Movie {
     let read = || container::movie(&mut file::open(path)?);
     read().ok().flatten().unwrap_or_default()
