@@ -25,7 +25,7 @@ const LONG_SOURCE: &str = "videotestsrc is-live=true num-buffers=31 ! video/x-ra
 /// The system calls that open sockets, and create or change files.
 const CALLS: &str = "--follow-forks --decode-fds=path --string-limit=4096 --trace=socket,open,openat,creat,truncate,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink,symlinkat";
 
-/// What a program did.
+/// System calls of a program.
 struct Observed {
     /// All that it said, if it failed.
     error: Option<String>,

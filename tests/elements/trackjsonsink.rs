@@ -561,7 +561,7 @@ fn a_stream_that_ends_early_is_incomplete() {
     assert!(reason.contains("of 4.000 s"), "{reason}");
 }
 
-/// A branch of a `tee` that a program ends, while the video goes on in the other one.
+/// A branch of a `tee` that a program ends, while the other one continues.
 #[test]
 fn a_branch_that_is_ended_has_no_damage() {
     common::init();

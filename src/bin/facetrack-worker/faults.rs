@@ -46,12 +46,12 @@ fn skip_alpha(decoder: &gst::Bin) {
     });
 }
 
-/// What a decoder has taken.
+/// Pictures that a decoder has taken.
 #[derive(Default)]
 struct Taken {
     /// Time and duration of the last picture.
     last: (Option<gst::ClockTime>, Option<gst::ClockTime>),
-    /// Number of pictures that were not yielded yet.
+    /// Number of pictures that it has not yielded yet.
     pending: u64,
 }
 
