@@ -222,6 +222,7 @@ impl Recording {
             period: self.timeline.period().unwrap_or(0.0),
             longest: self.timeline.rhythm().longest(),
             frames: self.following.shown.frames(),
+            recorded: self.record.totals().frames,
             decode_errors: self.following.decode_errors,
             corrupted: self.following.corrupted,
             dropped: self.following.dropped,

@@ -6,6 +6,7 @@
 //! WebM state them; an MPEG transport stream consists of packets of one size, and can only be seen
 //! to end within one. Only headers are read.
 
+mod avi;
 mod movie;
 
 use std::io::{self, Read, Seek, SeekFrom};

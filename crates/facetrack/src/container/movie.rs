@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The pictures that an ISO media file (MP4, MOV) shows of its video, from its sample tables, its
-//! edit list and its fragments.
+//! edit list and its fragments; of an AVI file that was cut off, from its header.
 //!
 //! A picture belongs to an edit if its own time does. Decoders also deliver the picture before it,
 //! if the edit begins while it is shown, and shorten it.
 
 use std::io::{self, Read, Seek};
+use std::ops::RangeInclusive;
 
-use super::{FIRST_BOXES, File, MAX_BOXES};
+use super::{FIRST_BOXES, File, MAX_BOXES, avi};
 use crate::record::rhythm::Rhythm;
 
 /// Bytes of metadata that are read at most: the tables of two days of video have 50 MB.
-const MAX_METADATA: u64 = 64 << 20;
+pub(super) const MAX_METADATA: u64 = 64 << 20;
 
 /// Samples of a track that are counted at most: two days of 25 frames per second.
 const MAX_SAMPLES: u32 = 1 << 22;
@@ -21,13 +22,29 @@ const MAX_EDITS: usize = 16;
 
 /// Codecs with exactly one picture in each sample. Samples of others may hold no picture, as in
 /// MPEG-4 part 2, or a hidden one, as in VP8.
-const ONE_PICTURE: [&[u8; 4]; 18] = [
+const ONE_PICTURE: [&[u8; 4]; 29] = [
     b"avc1", b"avc3", b"hvc1", b"hev1", b"dvh1", b"dvhe", b"dva1", b"dvav", b"av01", b"vp09",
-    b"jpeg", b"mjpg", b"png ", b"apcn", b"apch", b"apcs", b"apco", b"ap4h",
+    b"jpeg", b"mjpg", b"png ", b"mjp2", b"apcn", b"apch", b"apcs", b"apco", b"ap4h", b"AVdn",
+    b"AVdh", b"CFHD", b"FFV1", b"dvc ", b"dvcp", b"m1v ", b"m2v1", b"h263", b"s263",
 ];
 
+/// A sample description that leaves the codec to [`ONE_PICTURE_TYPES`].
+const MPEG4: &[u8] = b"mp4v";
+
+/// Types of the registration authority for MP4 that have one picture in each sample: MPEG-2,
+/// MPEG-1, JPEG, PNG and JPEG 2000.
+const ONE_PICTURE_TYPES: [RangeInclusive<u8>; 3] = [0x60..=0x65, 0x6A..=0x6A, 0x6C..=0x6E];
+
+/// Size of the sample description of video without the boxes in it (ISO/IEC 14496-12).
+const VISUAL_SAMPLE: usize = 86;
+
+/// Tags of descriptors (ISO/IEC 14496-1): of a stream, and of its decoder, which begins with the
+/// type.
+const STREAM_TAG: u8 = 3;
+const DECODER_TAG: u8 = 4;
+
 /// The time scale of GStreamer: ns.
-const SECOND: i128 = 1_000_000_000;
+pub(super) const SECOND: i128 = 1_000_000_000;
 
 /// Entries of an edit list whose media time is this are empty.
 const EMPTY: i64 = -1;
@@ -74,6 +91,9 @@ pub struct Edit {
 pub fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Movie>> {
     let mut file = File::new(file)?;
     let head: Option<[u8; 8]> = file.at(0)?;
+    if head.is_some_and(|head| head.starts_with(b"RIFF")) {
+        return avi::movie(&mut file);
+    }
     if !head.is_some_and(|head| FIRST_BOXES.iter().any(|name| head[4..] == name[..])) {
         return Ok(None);
     }
@@ -122,7 +142,12 @@ impl<F: Read + Seek> File<'_, F> {
     }
 
     /// The bytes between two offsets, unless they are more than are `left`.
-    fn bytes(&mut self, start: u64, end: u64, left: &mut u64) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn bytes(
+        &mut self,
+        start: u64,
+        end: u64,
+        left: &mut u64,
+    ) -> io::Result<Option<Vec<u8>>> {
         let Some(rest) = left.checked_sub(end - start) else {
             return Ok(None);
         };
@@ -251,11 +276,11 @@ impl<'a> Track<'a> {
 
     /// Whether each sample is a picture. Readers leave out samples without content.
     fn has_one_picture_each(&self) -> bool {
-        let codec = child(self.samples, b"stsd").and_then(|entries| entries.get(12..16));
+        let description = child(self.samples, b"stsd").and_then(|entries| entries.get(8..));
         let sizes = child(self.samples, b"stsz").unwrap_or_default();
         let are_listed = be32(sizes, 4) == Some(0);
         let mut listed = sizes.get(12..).unwrap_or_default().chunks_exact(4);
-        codec.is_some_and(|codec| ONE_PICTURE.iter().any(|known| codec == *known))
+        description.is_some_and(has_one_picture)
             && !(are_listed && listed.any(|size| size == [0; 4]))
     }
 
@@ -401,6 +426,32 @@ fn is_video(track: &[u8]) -> bool {
     handler.and_then(|handler| handler.get(8..12)) == Some(b"vide")
 }
 
+/// Whether samples of this description are one picture each.
+fn has_one_picture(description: &[u8]) -> bool {
+    match description.get(4..8) {
+        Some(MPEG4) => object_type(description)
+            .is_some_and(|it| ONE_PICTURE_TYPES.iter().any(|known| known.contains(&it))),
+        Some(codec) => ONE_PICTURE.iter().any(|known| codec == *known),
+        None => false,
+    }
+}
+
+/// The type of the codec of a sample description `mp4v`.
+fn object_type(description: &[u8]) -> Option<u8> {
+    let descriptors = child(description.get(VISUAL_SAMPLE..)?, b"esds")?.get(4..)?;
+    let stream = descriptor(descriptors, STREAM_TAG)?;
+    // An id and flags, none of which announce a field.
+    (stream.get(2)? & 0xE0 == 0).then_some(())?;
+    descriptor(stream.get(3..)?, DECODER_TAG)?.first().copied()
+}
+
+/// The content of the descriptor at the beginning of `bytes`, and what follows it.
+fn descriptor(bytes: &[u8], tag: u8) -> Option<&[u8]> {
+    // Bytes of its size have the highest bit, except for the last one.
+    let size = bytes.iter().skip(1).position(|byte| byte & 0x80 == 0)?;
+    bytes.get(size + 2..).filter(|_| bytes[0] == tag)
+}
+
 /// The boxes in `bytes`: their names and contents.
 fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     std::iter::from_fn(move || {
@@ -454,6 +505,8 @@ mod tests {
 
     use super::*;
 
+    const MPEG1: u8 = 0x6A;
+
     fn boxed(name: &[u8; 4], contents: &[&[u8]]) -> Vec<u8> {
         let content = contents.concat();
         let size = content.len() as u32 + 8;
@@ -466,10 +519,12 @@ mod tests {
 
     /// A track of video with 40 ms a sample, at 1000 ticks a second, and its movie at 100.
     fn moov(count: u32, sizes: &[u32], offsets: &[u32], edits: &[u32], codec: &[u8; 4]) -> Vec<u8> {
+        let stream = [0, 0, 0, 0, 3, 0x80, 0x80, 5, 0, 1, 0, 4, 0x80, 1, MPEG1];
+        let esds = boxed(b"esds", &[&stream]);
         let samples = boxed(
             b"stbl",
             &[
-                &boxed(b"stsd", &[&words(&[0, 1, 16]), codec]),
+                &boxed(b"stsd", &[&words(&[0, 1, 16]), codec, &[0; 78], &esds]),
                 &boxed(b"stts", &[&words(&[0, 1, count, 40])]),
                 &boxed(b"ctts", &[&words(offsets)]),
                 &boxed(
@@ -573,7 +628,12 @@ mod tests {
                 "{edits:?}"
             );
         }
-        assert_eq!(frames(&moov(100, &[], none, &[], b"mp4v")), None);
+        let mut mpeg = moov(100, &[], none, &[], b"mp4v");
+        assert_eq!(frames(&mpeg), Some(100));
+        let object_type = mpeg.iter().position(|byte| *byte == MPEG1);
+        mpeg[object_type.expect("it is there")] = 0x20;
+        assert_eq!(frames(&mpeg), None);
+        assert_eq!(frames(&moov(100, &[], none, &[], b"vp08")), None);
         assert_eq!(frames(&moov(u32::MAX, &[], none, &[], b"avc1")), None);
         assert_eq!(frames(&moov(2, &[5, 0], none, &[], b"avc1")), None);
         assert_eq!(frames(&moov(2, &[5, 5], none, &[], b"avc1")), Some(2));

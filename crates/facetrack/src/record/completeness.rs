@@ -84,6 +84,8 @@ pub struct Found {
     pub longest: f64,
     /// Frames that came.
     pub frames: u64,
+    /// Frames in the record, with those that were filled in.
+    pub recorded: u64,
     /// Frames after which the stream was interrupted.
     pub decode_errors: u64,
     /// Frames that the decoder called damaged.
@@ -126,7 +128,7 @@ impl Completeness {
         let is_whole = frames == Some(found.frames);
         let early = early_end(promise, found).filter(|_| !is_whole);
         let is_ended = early.is_some() && found.ending == Ending::Program;
-        let lost = frames.filter(|_| !is_ended && found.dropped == 0);
+        let lost = frames.filter(|_| !is_ended);
         let reasons: Vec<String> = [
             cut(promise, found).filter(|_| !is_whole),
             early.map(|(end, expected)| {
@@ -137,7 +139,7 @@ impl Completeness {
                 };
                 format!("{what} at {end:.3} s of {expected:.3} s")
             }),
-            lost.and_then(|frames| missing(found.frames, frames)),
+            lost.and_then(|frames| missing(read(found), frames)),
             counted(found.decode_errors, DECODING_ERROR),
             counted(found.corrupted, DAMAGED_FRAME),
             dropped(found.dropped),
@@ -161,6 +163,14 @@ impl Completeness {
             corrupted: found.corrupted,
             dropped: found.dropped,
         }
+    }
+}
+
+/// Frames that were read. Those that a late sink dropped were, too, and are filled in.
+fn read(found: &Found) -> u64 {
+    match found.dropped {
+        0 => found.frames,
+        _ => found.recorded.max(found.frames),
     }
 }
 
@@ -355,13 +365,21 @@ mod tests {
             dropped: 3,
             ..found(4000)
         };
-        let completeness = Completeness::of(&Promise::default(), &late);
-        assert!(completeness.lacks_only_dropped_frames);
-        let reason = completeness.reason.expect("it lacks frames");
-        assert_eq!(
-            reason,
-            "3 frames dropped by the decoder because a sink was late"
-        );
+        let dropped = "3 frames dropped by the decoder because a sink was late";
+        for (recorded, missing) in [(100, ""), (96, "96 of 100 frames could be read; ")] {
+            let promise = Promise {
+                frames: Some(100),
+                ..Promise::default()
+            };
+            let found = Found {
+                frames: recorded - 3,
+                recorded,
+                ..late
+            };
+            let of = Completeness::of(&promise, &found);
+            assert_eq!(of.reason, Some(format!("{missing}{dropped}")));
+            assert_eq!(of.lacks_only_dropped_frames, missing.is_empty());
+        }
     }
 
     #[test]

@@ -75,7 +75,8 @@ pub(crate) struct Head {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_duration: Option<u64>,
     /// Number of frames in the container; absent if it is not known, and for parts of a video. It is
-    /// counted in the tables of local MP4 and MOV files, and complete is false if fewer came.
+    /// counted in the tables of local MP4 and MOV files, and read from local AVI files that were cut
+    /// off; complete is false if fewer came.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     expected_frames: Option<u64>,
     /// Number of reported decoding errors, a lower bound of the damaged places: unexpected
