@@ -93,15 +93,13 @@ fn refused_ways_to_fetch() {
         ("in", "cp {} {local}", "--out"),
         ("in --out out --segment 60s", "cp {} {local}", "--segment"),
         ("in --out out", "cp {} here", "{local} is missing"),
-        (
-            "list.txt --out out",
-            "curl --output {local} {}",
-            "begins with `-`",
-        ),
     ] {
         let text = run(folder, &format!("{line} {SCRIPTED} --fetch"))
             .arg(command)
             .exits(2);
         assert!(text.contains(part), "{line}: {text}");
     }
+    let line = format!("list.txt --out out {SCRIPTED} --fetch");
+    let text = run(folder, &line).arg("curl --output {local} {}").exits(1);
+    assert!(text.contains("would take it for an option"), "{text}");
 }

@@ -80,8 +80,10 @@ fn every_file_has_a_status() {
                 "no-video" | "unsupported" => 42,
                 _ => 1,
             };
-            run(folder, &format!("in/{name}.mp4 --out single {SCRIPTED}"))
-                .exits(if name == "folder" { 2 } else { code });
+            run(folder, &format!("in/{name}.mp4 --out single {SCRIPTED}")).exits(match name {
+                "folder" | "missing" => 2,
+                _ => code,
+            });
         }
     }
     let failed = fs::read_to_string(folder.join("out/facetrack-failed.jsonl")).expect("a list");

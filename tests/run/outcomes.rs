@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Markers, exit statuses, and a run that continues another one.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
@@ -94,13 +94,20 @@ fn a_record_of_another_program_is_kept() {
 
 /// As after a kill between the record and its marker.
 #[test]
-fn a_record_without_its_marker_is_written_again() {
+fn a_marker_follows_its_record() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
-    fs::write(folder.join("in/clip0.json"), "not known to be whole").expect("room");
-    fs::write(folder.join("in/clip0.json.done.partial"), "").expect("room");
-    run(folder, &format!("in {SCRIPTED}")).exits(0);
-    assert_eq!(status(&folder.join("in/clip0.json")), "complete");
+    let line = format!("in {SCRIPTED}");
+    run(folder, &line).exits(0);
+    let before = marker(&folder.join("in/clip0.json"));
+    fs::create_dir(folder.join("in/clip0.json.parts")).expect("a folder");
+    let unfinished = |name: &str| folder.join("in/clip0.json.parts").join(name);
+    let done = folder.join("in/clip0.json.done");
+    fs::rename(done, unfinished("record.json.done")).expect("our own");
+    fs::write(unfinished("claim"), "").expect("room");
+    let text = run(folder, &line).exits(0);
+    assert!(text.contains("skipped              1\n"), "{text}");
+    assert_eq!(marker(&folder.join("in/clip0.json")), before);
     let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
     assert_eq!(files(folder), left);
 }
@@ -109,9 +116,14 @@ fn a_record_without_its_marker_is_written_again() {
 fn wrong_usage_is_refused_before_anything_starts() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
-    fs::copy(folder.join("in/clip0.mp4"), folder.join("in/clip0.mov")).expect("room");
     for (line, part) in [
-        ("in", "would both be recorded as"),
+        ("in missing.mp4", "missing.mp4: No such file"),
+        (
+            "in out/facetrack-failed.jsonl --retry-failed",
+            "No such file",
+        ),
+        ("in --failures in/clip0.mp4", "not a list of failures"),
+        ("in --failures in/clip0.json", "record or marker of a video"),
         ("in/clip0.mp4 --engine dlib", "dlib"),
         ("in/clip0.mp4 --set max-faces=many", "max-faces=many"),
         ("in/clip0.mp4 --set eyes=2", "has a property `eyes`"),
@@ -126,7 +138,7 @@ fn wrong_usage_is_refused_before_anything_starts() {
         let text = run(folder, line).exits(2);
         assert!(text.contains(part), "{line}: {text}");
         assert!(!text.contains("CRITICAL"), "{line}: {text}");
-        assert_eq!(files(folder), ["in/clip0.mov", "in/clip0.mp4"], "{line}");
+        assert_eq!(files(folder), ["in/clip0.mp4"], "{line}");
     }
 }
 
@@ -185,7 +197,8 @@ fn programs_read_events() {
 fn the_first_failure_can_end_a_run() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
-    let line = format!("missing.mp4 in --out out --jobs 1 --fail-fast {SCRIPTED}");
+    fs::write(folder.join("list.txt"), "missing.mp4\n").expect("room");
+    let line = format!("list.txt in --out out --jobs 1 --fail-fast {SCRIPTED}");
     let text = run(folder, &line).exits(1);
     assert!(text.contains("not tracked: 1 video."), "{text}");
     assert!(!folder.join("out/clip0.json").exists());
@@ -210,7 +223,7 @@ fn a_run_that_is_terminated_can_be_continued() {
     lines.for_each(drop);
     let ended = child.wait().expect("it ends");
     assert_eq!(ended.code(), Some(75));
-    let partial = record(&folder.join("in/clip0.json.partial"));
+    let partial = record(&folder.join("in/clip0.json.parts/record.json.partial"));
     assert!(!partial["frames"].as_array().expect("frames").is_empty());
     run(folder, &format!("in {SCRIPTED}")).exits(0);
     let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
@@ -249,23 +262,18 @@ fn two_runs_share_a_folder() {
     assert!(text.contains("skipped             12\n"), "{text}");
 }
 
-/// It is written while the video waits for its second attempt.
 #[test]
-fn a_record_that_another_program_is_writing_is_kept() {
-    let folder = clips::videos(&[5, 40]);
+fn a_record_that_another_program_writes_meanwhile_is_kept() {
+    let folder = clips::videos(&[40]);
     let folder = folder.path();
     let own = folder.join("in/clip0.json");
-    let partial = folder.join("in/clip0.json.partial");
-    let lock = File::create(&partial).expect("room");
-    lock.lock().expect("a lock");
     let line = format!("in --json --jobs 1 {SCRIPTED}");
     let mut child = slow(run(folder, &line), 30).start();
-    assert!(wait_for(&mut child, r#""event":"progress","id":"clip1""#));
-    fs::rename(&partial, &own).expect("our own");
+    assert!(wait_for(&mut child, r#""event":"progress","id":"clip0""#));
     fs::write(&own, "mine").expect("room");
-    drop(lock);
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     assert_eq!(fs::read_to_string(&own).expect("a file"), "mine");
+    assert!(!folder.join("in/clip0.json.done").exists());
 }
 
 #[test]
@@ -273,7 +281,8 @@ fn the_list_of_failures_loses_no_video() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
     let list = folder.join("list.jsonl");
-    let rows = "{\"uri\":\"missing.mp4\"}\n{\"uri\":\"in/clip0.mp4\"}\n";
+    let row = |path: &str| format!("{{\"uri\":\"{path}\",\"message\":\"\"}}\n");
+    let rows = ["missing.mp4", "in/clip0.mp4"].map(row).concat();
     fs::write(&list, rows).expect("room");
     let line = format!("list.jsonl --failures list.jsonl --out out --jobs 1 {SCRIPTED}");
     run(folder, &format!("{line} --fail-fast")).exits(1);
@@ -289,11 +298,9 @@ fn the_list_of_failures_loses_no_video() {
 fn a_list_of_failures_that_cannot_be_written_does_not_hide_the_results() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
-    let text = run(
-        folder,
-        &format!("missing.mp4 in --failures no/list {SCRIPTED}"),
-    )
-    .exits(1);
+    fs::write(folder.join("list.txt"), "missing.mp4\n").expect("room");
+    let line = format!("list.txt in --failures no/list {SCRIPTED}");
+    let text = run(folder, &line).exits(1);
     assert!(
         text.contains("no/list: ") && text.contains("done                 1\n"),
         "{text}"
@@ -303,6 +310,9 @@ fn a_list_of_failures_that_cannot_be_written_does_not_hide_the_results() {
     assert!(made.expect("mkfifo runs").success());
     run(folder, &format!("in --failures pipe {SCRIPTED}")).exits(0);
     assert!(pipe.exists());
+    // Nobody reads it.
+    let text = run(folder, &format!("list.txt --failures pipe {SCRIPTED}")).exits(1);
+    assert!(text.contains("pipe: "), "{text}");
 }
 
 #[test]

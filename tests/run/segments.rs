@@ -290,13 +290,15 @@ fn a_forced_run_removes_earlier_parts() {
     let folder = folder.path();
     let parts = folder.join("out/clip0.json.parts");
     fs::create_dir_all(&parts).expect("a folder");
-    fs::write(parts.join("00001.json"), "{}").expect("room");
+    for name in ["claim", "00001.json"] {
+        fs::write(parts.join(name), "{}").expect("room");
+    }
     // Shorter than a part.
     let line = format!("in --out out {SCRIPTED} --force --segment 60s");
     let failing = run(folder, &line).arg("--set");
     failing.arg("script=face; fail at=3").exits(1);
     assert_eq!(status(&folder.join("out/clip0.json")), "failed");
-    assert!(!parts.exists(), "{:?}", files(folder));
+    assert!(!parts.join("00001.json").exists(), "{:?}", files(folder));
 }
 
 /// Changes the duration of a Matroska file to the time of its last frame, ms. Some programs write

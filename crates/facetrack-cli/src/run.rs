@@ -14,6 +14,7 @@ mod key;
 mod lane;
 mod lists;
 mod marker;
+mod names;
 mod parts;
 mod plan;
 mod queue;
@@ -41,7 +42,7 @@ pub use arguments::RunArguments;
 use child::{Crew, Worker};
 use display::Display;
 use events::Event;
-use inputs::Video;
+use inputs::{Inputs, Video};
 use lane::Lane;
 use plan::Task;
 use queue::{Queue, Stop};
@@ -120,6 +121,8 @@ struct Run<'a> {
     arguments: &'a RunArguments,
     shard: Shard,
     videos: Vec<Video>,
+    /// Messages about the inputs.
+    notes: Vec<String>,
     crew: Crew,
     staging: Option<Staging>,
     stop: Arc<AtomicBool>,
@@ -128,9 +131,11 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     /// Checks the arguments, and starts the first worker.
     fn prepare(arguments: &'a RunArguments) -> Result<(Self, Worker), Refused> {
-        let mut videos = inputs::collect(arguments).map_err(Refused::usage)?;
+        let inputs = inputs::collect(arguments).map_err(Refused::usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
         let shard = shard.map_err(Refused::usage)?;
+        failures::check(arguments, shard, &inputs.videos).map_err(Refused::usage)?;
+        let Inputs { mut videos, notes } = inputs;
         videos.retain(|video| shard.has(&video.id));
         let stop = Arc::new(AtomicBool::new(false));
         watch_signals(&stop).map_err(Refused::other)?;
@@ -145,6 +150,7 @@ impl<'a> Run<'a> {
             arguments,
             shard,
             videos,
+            notes,
             crew,
             staging,
             stop,
@@ -155,10 +161,14 @@ impl<'a> Run<'a> {
     fn execute(self, worker: Worker) -> Result<ExitCode, Box<dyn Error>> {
         let (tasks, settled) = plan::plan(&self.videos, self.arguments, &self.crew.ready);
         if self.arguments.dry_run {
+            self.notes.iter().for_each(output::complain);
             output::print(plan::described(&self.videos, &tasks, &settled))?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut display = Display::new(self.arguments.json, &self.videos, tasks.len());
+        for note in &self.notes {
+            display.on_event(Event::Noted(note.clone()))?;
+        }
         for report in settled {
             display.on_event(Event::Finished(report))?;
         }

@@ -42,10 +42,8 @@ pub struct Job {
     pub video: PathBuf,
     /// Its name in the record.
     pub name: String,
-    /// The record to write.
+    /// The record to write. An existing one is replaced.
     pub record: PathBuf,
-    /// Whether an existing record is replaced.
-    pub replace: bool,
     /// The part of the video to track.
     pub part: Part,
     /// Time to track before the part, s, which is not in the record. Set only for parts whose
@@ -184,6 +182,8 @@ impl Status {
 pub enum Cause {
     /// Another process writes the record, such as a worker that is about to end.
     Busy,
+    /// The video cannot be opened or read: it is absent, not permitted, or its disk fails.
+    Unreadable,
     /// The disk is full.
     OutOfSpace,
     /// The command asked for it.

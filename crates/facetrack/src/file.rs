@@ -15,11 +15,30 @@ const MAX_LINKS: usize = 40;
 /// # Errors
 /// Those of the system, and [`ErrorKind::InvalidInput`] for anything but a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Opening a device can have effects. The second check is for a path that changes meanwhile.
+    // Opening a device can have effects.
     check_regular(&fs::metadata(path)?)?;
-    let file = without_waiting().read(true).open(path)?;
-    check_regular(&file.metadata()?)?;
-    Ok(file)
+    open_with(OpenOptions::new().read(true), path, FOLLOWING)
+}
+
+/// Opens the regular file at `path` with `options`. Never waits, and follows no link at `path`: for
+/// files in folders that other programs and people write, too.
+///
+/// # Errors
+/// Those of the system, and [`ErrorKind::InvalidInput`] for anything but a regular file.
+pub fn open_itself(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => (),
+        found => check_regular(&found?)?,
+    }
+    open_with(options, path, NOT_FOLLOWING)
+}
+
+/// The content of the regular file at `path`, of at most `most` bytes. Follows no link at `path`.
+///
+/// # Errors
+/// Those of [`open_itself`] and of [`read_from`].
+pub fn read_itself(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_from(open_itself(OpenOptions::new().read(true), path)?, most)
 }
 
 /// The content of the regular file at `path`, of at most `most` bytes.
@@ -121,14 +140,27 @@ fn check_regular(found: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, reason))
 }
 
-fn without_waiting() -> OpenOptions {
-    let mut options = OpenOptions::new();
+/// Flags for opening a file without waiting.
+#[cfg(unix)]
+const FOLLOWING: i32 = libc::O_NONBLOCK;
+#[cfg(not(unix))]
+const FOLLOWING: i32 = 0;
+
+/// The same, without following a link.
+#[cfg(unix)]
+const NOT_FOLLOWING: i32 = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+#[cfg(not(unix))]
+const NOT_FOLLOWING: i32 = 0;
+
+/// The check is for a path that changes meanwhile.
+fn open_with(options: &mut OpenOptions, path: &Path, flags: i32) -> io::Result<File> {
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(libc::O_NONBLOCK);
-    }
-    options
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    #[cfg(not(unix))]
+    let _ = flags;
+    let file = options.open(path)?;
+    check_regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// Paths for a person to read.
@@ -173,7 +205,26 @@ mod tests {
         );
         for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
             assert_eq!(error(path), "it is not a regular file");
+            let error = read_itself(path, 3).expect_err("it is no such file");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_can_be_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, dangling] = ["file", "link", "dangling"].map(|it| folder.path().join(it));
+        fs::write(&file, "abc").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+        assert_eq!(read_itself(&file, 3).unwrap(), b"abc");
+        for link in [link, dangling] {
+            let mut options = OpenOptions::new();
+            let opened = open_itself(options.write(true).create(true), &link);
+            assert_eq!(opened.unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+        assert!(!folder.path().join("nowhere").exists());
     }
 
     #[test]

@@ -5,6 +5,16 @@ use facetrack_jobs::{Cause, Outcome, Status};
 use gst::glib;
 use gst::prelude::*;
 
+/// The element that reads the file.
+const READER: &str = "filesrc";
+
+/// Its errors about the file and its disk.
+const UNREADABLE: [gst::ResourceError; 3] = [
+    gst::ResourceError::NotFound,
+    gst::ResourceError::OpenRead,
+    gst::ResourceError::Read,
+];
+
 /// The outcome of a finished record, from the message `trackjsonsink-done`.
 pub fn of_record(done: &gst::StructureRef) -> Outcome {
     let count = |name| done.get::<u64>(name).unwrap_or(0);
@@ -32,7 +42,7 @@ pub fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome
     // Without the number of its name, which differs from video to video.
     let source = element.and_then(|element| Some(element.factory()?.name()));
     let cause = error.error();
-    let text = match (missing, source) {
+    let text = match (missing, source.as_deref()) {
         (Some(missing), _) => {
             format!("{missing} is not installed. Install the package of this GStreamer element")
         }
@@ -44,6 +54,8 @@ pub fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome
         outcome.cause = Some(Cause::OutOfSpace);
     } else if cause.matches(gst::ResourceError::Busy) {
         outcome.cause = Some(Cause::Busy);
+    } else if source.as_deref() == Some(READER) && UNREADABLE.iter().any(|it| cause.matches(*it)) {
+        outcome.cause = Some(Cause::Unreadable);
     }
     outcome
 }

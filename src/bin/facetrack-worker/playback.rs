@@ -94,7 +94,7 @@ impl Playback {
         let decoder = make("decodebin")?;
         let (facetrack, sink) = (engine.facetrack.clone(), engine.sink());
         sink.set_property("location", job.record.display().to_string());
-        sink.set_property("overwrite", job.replace);
+        sink.set_property("overwrite", true);
         sink.set_property("video-path", &job.name);
         let elements: [&gst::Element; 4] =
             [&file, &decoder, facetrack.upcast_ref(), sink.upcast_ref()];

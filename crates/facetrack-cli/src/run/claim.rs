@@ -1,38 +1,57 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Claims: `<record>.done.partial` says that a video is being tracked, or that a run was killed
-//! while it was. A record without a marker belongs to this command only if there is a claim.
+//! Claims: a run locks a file in the folder for unfinished files while it tracks a video. It stays
+//! if the run is killed, which shows whose folder it is.
+//!
+//! A record and its marker are replaced together, at the end of an attempt:
+//!
+//! 1. The next record is whole and on disk, in the folder.
+//! 2. Its marker is written there, under the name of the next record. From here on, the attempt
+//!    counts.
+//! 3. The next record takes the name of the record, then its marker that of the marker.
+//! 4. The rest of the folder is removed.
+//!
+//! A kill before step 2 leaves the earlier record with its marker. After it, the next run repeats
+//! the steps that are missing, before it looks at the video.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use facetrack::file::{is_at, remove_if_there, sync_folder, with_suffix};
+use facetrack::file::{is_at, open_itself, remove_if_there, sync_folder};
 use facetrack_jobs::Status;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
-use super::marker::{self, Marker};
-use super::parts;
-
-/// Suffix of the name of an unfinished marker.
-const PARTIAL: &str = ".partial";
+use super::marker::Marker;
+use super::names;
 
 /// How often a claim is opened again because another run has finished it meanwhile.
 const ATTEMPTS: usize = 10;
+
+/// A record that is there when the next one is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It is from another program.
+    Kept,
+    Replaced,
+}
 
 /// A video that only this run tracks.
 #[derive(Debug)]
 pub struct Claim {
     /// Locked.
-    file: File,
+    _file: File,
     record: PathBuf,
 }
 
-/// Whether a run has begun to track the video of `record`, and has not finished it.
-pub fn exists(record: &Path) -> bool {
-    path(record).exists()
-}
-
-fn path(record: &Path) -> PathBuf {
-    with_suffix(&marker::path(record), PARTIAL)
+/// Completes the replacement that a killed run has begun.
+///
+/// # Errors
+/// Those of the system.
+pub fn recover(record: &Path) -> io::Result<()> {
+    let has_begun = names::is_begun(record) && Marker::of_next(record).is_some();
+    let claim = if has_begun { Claim::new(record)? } else { None };
+    claim.map_or(Ok(()), |claim| claim.release())
 }
 
 impl Claim {
@@ -42,89 +61,203 @@ impl Claim {
     /// # Errors
     /// The claim cannot be created.
     pub fn new(record: &Path) -> io::Result<Option<Self>> {
-        let path = path(record);
+        let path = names::claim(record);
         if let Some(folder) = record.parent() {
             fs::create_dir_all(folder)?;
         }
         for _ in 0..ATTEMPTS {
-            let mut options = File::options();
-            options.write(true).create(true).truncate(false);
-            let file = options.open(&path)?;
+            let Some(file) = open(record)? else { continue };
             // File systems without locks return another error; then two runs are not noticed.
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 return Ok(None);
             }
             if is_at(&file, &path)? {
                 let record = record.to_owned();
-                return Ok(Some(Self { file, record }));
+                let claim = Self {
+                    _file: file,
+                    record,
+                };
+                claim.recover()?;
+                return Ok(Some(claim));
             }
         }
         Ok(None)
     }
 
-    /// Removes the marker of an earlier run: its record is about to change.
-    ///
-    /// # Errors
-    /// The marker cannot be removed.
-    pub fn outdate(&self) -> io::Result<()> {
-        remove_if_there(&marker::path(&self.record))
+    fn recover(&self) -> io::Result<()> {
+        let Some(marker) = Marker::of_next(&self.record) else {
+            return Ok(());
+        };
+        let is_known = Marker::read(&self.record).is_ok_and(|known| known.is_some());
+        let existing = if is_known {
+            Existing::Replaced
+        } else {
+            Existing::Kept
+        };
+        match self.replace(&marker, existing) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            replaced => replaced,
+        }
     }
 
-    /// Gives up the claim. The marker and the record stay.
+    /// Removes what earlier attempts have left.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn clear(&self) -> io::Result<()> {
+        names::clear(&self.record)
+    }
+
+    /// Gives up the claim. The marker and the record stay, and so do unfinished files.
     ///
     /// # Errors
     /// The claim cannot be removed.
-    pub fn release(self) -> io::Result<()> {
-        remove_if_there(&path(&self.record))
+    pub fn release(&self) -> io::Result<()> {
+        names::remove_empty(&self.record)
     }
 
-    /// Turns the claim into the marker of the finished video.
+    /// Replaces the marker, and the record if there is a next one.
     ///
     /// # Errors
-    /// The marker cannot be written.
-    pub fn finish(&self, marker: &Marker) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(marker)?;
-        self.file.set_len(0)?;
-        writeln!(&self.file, "{text}")?;
-        self.file.sync_all()?;
-        fs::rename(path(&self.record), marker::path(&self.record))?;
-        self.remove_leftovers(marker.outcome.status)?;
-        sync_folder(&self.record)
+    /// [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
+    pub fn finish(&self, marker: &Marker, existing: Existing) -> io::Result<()> {
+        let next = names::next(&self.record);
+        if !marker.last().outcome.status.has_record() || marker.later.is_some() {
+            remove_if_there(&next)?;
+        }
+        marker.write(&next)?;
+        sync_folder(&next)?;
+        self.replace(marker, existing)?;
+        self.release()
     }
 
-    /// An unfinished record or parts of an earlier attempt are of no use if there is a later one.
-    /// Parts stay with a failed video, for another attempt.
-    fn remove_leftovers(&self, status: Status) -> io::Result<()> {
-        if status != Status::Failed {
-            parts::remove(&self.record)?;
+    fn replace(&self, marker: &Marker, existing: Existing) -> io::Result<()> {
+        let next = names::next(&self.record);
+        match rename(&next, &self.record, existing) {
+            // There is none, or it has its name already.
+            Err(error) if error.kind() == ErrorKind::NotFound => (),
+            Err(error) => {
+                // The attempt does not count after all.
+                remove_if_there(&names::marker(&next))?;
+                return Err(error);
+            }
+            Ok(()) => (),
         }
-        remove_if_there(&with_suffix(&self.record, ".partial.old"))
+        fs::rename(names::marker(&next), names::marker(&self.record))?;
+        sync_folder(&self.record)?;
+        // Parts stay with a failed video, for another attempt.
+        if marker.last().outcome.status != Status::Failed {
+            self.clear()?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the claim, or creates it. `None` if another run removes it meanwhile.
+fn open(record: &Path) -> io::Result<Option<File>> {
+    match fs::create_dir(names::folder(record)) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => (),
+    }
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    match open_itself(&mut options, &names::claim(record)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+fn rename(from: &Path, to: &Path, existing: Existing) -> io::Result<()> {
+    if existing == Existing::Replaced {
+        return fs::rename(from, to);
+    }
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system supports this flag.
+        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
+            fs::rename(from, to)
+        }
+        Err(Errno::INVAL | Errno::NOSYS) => Err(ErrorKind::AlreadyExists.into()),
+        renamed => Ok(renamed?),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use facetrack_jobs::Outcome;
+
+    fn marker(key: &str, status: Status) -> Marker {
+        Marker {
+            key: key.to_owned(),
+            outcome: Outcome::without_record(status, ""),
+            ..Marker::default()
+        }
+    }
+
+    fn key(record: &Path) -> Option<String> {
+        Marker::read(record).unwrap().map(|marker| marker.key)
+    }
 
     #[test]
-    fn a_claim_becomes_a_marker() {
+    fn a_record_and_its_marker_are_replaced_together() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("deep/a.json");
+        for (name, status, text) in [
+            ("first", Status::Complete, "first"),
+            ("second", Status::Truncated, "second"),
+            ("third", Status::Failed, "second"),
+        ] {
+            let claim = Claim::new(&record).unwrap().expect("no other run");
+            assert!(names::is_begun(&record));
+            assert!(Claim::new(&record).unwrap().is_none());
+            fs::write(names::next(&record), name).unwrap();
+            claim
+                .finish(&marker(name, status), Existing::Replaced)
+                .unwrap();
+            assert_eq!(key(&record).as_deref(), Some(name));
+            assert_eq!(fs::read_to_string(&record).unwrap(), text);
+            assert!(!names::folder(&record).exists());
+        }
+    }
+
+    #[test]
+    fn a_record_that_appears_meanwhile_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("a.json");
         let claim = Claim::new(&record).unwrap().expect("no other run");
-        assert!(exists(&record));
-        assert!(Claim::new(&record).unwrap().is_none());
-        let marker = Marker {
-            key: "k".to_owned(),
-            attempts: 2,
-            ..Marker::default()
-        };
-        claim.finish(&marker).unwrap();
-        assert!(!exists(&record));
-        assert_eq!(Marker::read(&record), Some(Box::new(marker)));
-        let claim = Claim::new(&record).unwrap().expect("no other run");
-        claim.outdate().unwrap();
-        assert_eq!(Marker::read(&record), None);
-        claim.release().unwrap();
-        assert!(!exists(&record));
+        fs::write(names::next(&record), "own").unwrap();
+        fs::write(&record, "other").unwrap();
+        let finished = claim.finish(&marker("k", Status::Complete), Existing::Kept);
+        assert_eq!(finished.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        drop(claim);
+        recover(&record).unwrap();
+        assert_eq!(fs::read_to_string(&record).unwrap(), "other");
+        assert_eq!(key(&record), None);
+    }
+
+    /// At every step that changes a name.
+    #[test]
+    fn a_replacement_that_was_killed_is_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        for step in 0..3 {
+            let record = folder.path().join(format!("{step}.json"));
+            fs::write(&record, "old").unwrap();
+            fs::write(names::marker(&record), r#"{"key":"old"}"#).unwrap();
+            let claim = Claim::new(&record).unwrap().expect("no other run");
+            let next = names::next(&record);
+            fs::write(&next, "new").unwrap();
+            if step > 0 {
+                marker("new", Status::Complete).write(&next).unwrap();
+            }
+            if step > 1 {
+                fs::rename(&next, &record).unwrap();
+            }
+            drop(claim);
+            recover(&record).unwrap();
+            let want = if step > 0 { "new" } else { "old" };
+            assert_eq!(fs::read_to_string(&record).unwrap(), want, "{step}");
+            assert_eq!(key(&record).as_deref(), Some(want), "{step}");
+            assert_eq!(names::folder(&record).exists(), step == 0);
+        }
     }
 }

@@ -2,15 +2,19 @@
 //! The list of videos that are not complete. It can be used as input.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use facetrack::file;
 use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Run;
 use super::arguments::RunArguments;
-use super::inputs::Video;
+use super::inputs::{Places, Video};
+use super::names;
 use super::shard::Shard;
 use super::summary::Summary;
 use crate::error::StoreError;
@@ -18,6 +22,12 @@ use crate::replacement::{Replacement, is_same};
 
 /// Name of the list in the folder of the records.
 const NAME: &str = "facetrack-failed";
+
+/// Maximum size of a list. Our choice: more than a million rows.
+const MAX_SIZE: u64 = 1 << 30;
+
+/// Keys of each row, by which a list is recognised.
+const KEYS: [&str; 2] = ["uri", "message"];
 
 /// A row of the list.
 #[derive(Serialize)]
@@ -31,6 +41,43 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     message: &'a str,
+}
+
+/// Checks that the list replaces nothing but an earlier one.
+///
+/// # Errors
+/// The reason why it cannot have its name.
+pub fn check(arguments: &RunArguments, shard: Shard, videos: &[Video]) -> Result<(), String> {
+    let path = place(arguments, shard);
+    let at = |reason: &str| format!("{}: {reason}. Set another --failures", path.display());
+    let mut places = Places::default();
+    let list = places.of(&path);
+    let mut names = videos.iter().flat_map(|video| names::all(&video.record));
+    if names.any(|own| own.file_name() == path.file_name() && places.of(&own) == list) {
+        return Err(at("it is the record or marker of a video"));
+    }
+    check_content(&path).map_err(|error| at(&error.to_string()))
+}
+
+/// Checks that there is no file, an earlier list, or no regular file.
+fn check_content(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => (),
+        _ => return Ok(()),
+    }
+    let text = file::read(path, MAX_SIZE)?;
+    let mut lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let is_row = |line: &[u8]| {
+        let row = serde_json::from_slice::<Map<String, Value>>(line);
+        row.is_ok_and(|row| KEYS.iter().all(|key| row.contains_key(*key)))
+    };
+    if lines.all(is_row) {
+        return Ok(());
+    }
+    let reason = "it exists, and is not a list of failures";
+    Err(io::Error::new(ErrorKind::AlreadyExists, reason))
 }
 
 /// Writes the list, and returns its path. Without failures, the list of an earlier run is removed. A
@@ -53,9 +100,18 @@ pub fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreE
     if rows.is_empty() {
         // A device, such as /dev/null, stays.
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+            check_content(&path).map_err(StoreError::at(&path))?;
             fs::remove_file(&path).map_err(StoreError::at(&path))?;
         }
         return Ok(None);
+    }
+    if let Some(out) = run
+        .arguments
+        .out
+        .as_ref()
+        .filter(|out| path.starts_with(out))
+    {
+        fs::create_dir_all(out).map_err(StoreError::at(out))?;
     }
     let lines: Result<Vec<_>, _> = rows.iter().map(serde_json::to_string).collect();
     let text = lines.map_err(|error| StoreError::at(&path)(error.into()))?;
@@ -80,12 +136,23 @@ impl<'a> Row<'a> {
 
 fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return fs::write(path, text).map_err(StoreError::at(path));
+        return write_to_device(path, text).map_err(StoreError::at(path));
     }
+    check_content(path).map_err(StoreError::at(path))?;
     let file = Replacement::begin(path)?;
     let written = file.file()?.write_all(text.as_bytes());
     written.map_err(StoreError::at(path))?;
     file.finish()
+}
+
+/// Writes to a pipe or device, which has to be ready.
+fn write_to_device(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = fs::File::options();
+    let mut device = options
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    device.write_all(text.as_bytes())
 }
 
 /// Where the list is. Runs that share a folder have one each.

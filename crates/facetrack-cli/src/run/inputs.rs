@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The videos that the arguments name, and the names of their records.
 
-use std::collections::HashMap;
+mod distinct;
+
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use facetrack_jobs::Part;
-use glob::glob;
+use glob::{MatchOptions, glob_with};
 use walkdir::WalkDir;
+
+pub use distinct::Places;
 
 use super::arguments::RunArguments;
 use super::lists::{self, Entry};
+use super::names;
 use crate::places;
 
 /// Files in folders that are taken for videos, by their suffix. A file that is named is always
@@ -27,8 +31,20 @@ const LISTS: [&str; 4] = ["txt", "csv", "jsonl", "json"];
 /// Characters that make an argument a pattern if no file has that name.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
+/// Folders of the bin, of thumbnails and of file systems, in lower case. Hidden ones are left out
+/// anyway.
+const NO_MEDIA: [&str; 4] = [
+    "$recycle.bin",
+    "@eadir",
+    "lost+found",
+    "system volume information",
+];
+
+/// In place of bytes that are not UTF-8.
+const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
+
 /// A video, or a part of one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Video {
     /// Its name among all videos, and the path of its record without the suffix.
     pub id: String,
@@ -37,155 +53,237 @@ pub struct Video {
     pub path: PathBuf,
     pub part: Part,
     pub record: PathBuf,
+    /// Why it cannot be tracked, if so.
+    pub refusal: Option<String>,
 }
 
-/// Lists all videos, in the order of the arguments.
+/// Everything that the arguments name.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// In the order of the arguments.
+    pub videos: Vec<Video>,
+    /// Messages about entries that are left out.
+    pub notes: Vec<String>,
+}
+
+/// What one argument names.
+#[derive(Default)]
+struct Found {
+    entries: Vec<Entry>,
+    notes: Vec<String>,
+}
+
+/// Lists all videos.
 ///
 /// # Errors
-/// An input is not there or cannot be read, or two videos have the same record.
-pub fn collect(arguments: &RunArguments) -> Result<Vec<Video>, String> {
-    let mut videos = Vec::new();
+/// An input is not there or cannot be read, or the list of failures would replace something else.
+pub fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
+    let mut inputs = Inputs::default();
+    let mut lists = Vec::new();
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
-        let is_list = arguments.videos_json_path.as_ref() == Some(input);
+        let is_list = arguments.videos_json_path.as_ref() == Some(input) || is_list(input);
         let found = if is_list {
-            lists::read(input)?
+            lists.push(input.as_path());
+            let entries = lists::read(input)?;
+            Found {
+                entries,
+                ..Found::default()
+            }
         } else {
-            entries(input, arguments.fetch.is_some())?
+            found(input, arguments)?
         };
-        for entry in found {
-            videos.push(Video::new(entry, arguments)?);
-        }
+        let videos = found.entries.into_iter();
+        inputs
+            .videos
+            .extend(videos.map(|entry| Video::new(entry, arguments)));
+        inputs.notes.extend(found.notes);
     }
-    refuse_collisions(&videos)?;
-    Ok(videos)
+    distinct::keep(&mut inputs, &lists);
+    Ok(inputs)
+}
+
+/// Whether an argument is a list of videos.
+fn is_list(input: &Path) -> bool {
+    input == Path::new("-") || input.is_file() && has_suffix(input, &LISTS)
 }
 
 impl Video {
-    fn new(entry: Entry, arguments: &RunArguments) -> Result<Self, String> {
-        let (id, path) = (Path::new(&entry.id), entry.path);
-        let is_below = |part| matches!(part, Component::Normal(_));
-        if entry.id.is_empty() || !id.components().all(is_below) {
-            return Err(format!(
-                "the id {:?} of {} is not a relative path without `..`. Give it another id",
-                entry.id,
-                path.display()
-            ));
-        }
+    fn new(entry: Entry, arguments: &RunArguments) -> Self {
+        let (id, path) = (Path::new(&entry.id), &entry.path);
         let folder = match &arguments.out {
             Some(out) => out.join(id.parent().unwrap_or(Path::new(""))),
             None => path.parent().unwrap_or(Path::new("")).to_owned(),
         };
         let mut file = id.file_name().unwrap_or_default().to_owned();
         file.push(".json");
-        let record = std::path::absolute(folder.join(file))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        let path = if arguments.fetch.is_some() {
-            refuse_option(&path)?;
-            path
-        } else {
-            refuse_remote(&path)?;
-            std::path::absolute(&path).unwrap_or(path)
-        };
-        // Workers are told both as text.
-        for path in [&record, &path] {
-            places::text(path)?;
-        }
-        Ok(Self {
-            record,
+        let record = folder.join(file);
+        let refusal = entry.refusal.or_else(|| {
+            let checked = check_path(path, arguments.fetch.is_some());
+            let checked = checked.and_then(|()| check_id(&entry.id));
+            checked.and_then(|()| names::check_length(&record)).err()
+        });
+        let is_local = refusal.is_none() && arguments.fetch.is_none();
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Self {
+            record: absolute(record),
+            path: if is_local {
+                absolute(entry.path)
+            } else {
+                entry.path
+            },
             id: entry.id,
             name: entry.name,
-            path,
             part: entry.part,
-        })
+            refusal,
+        }
     }
 }
 
-/// A command that fetches videos would take such a name for an option.
-fn refuse_option(path: &Path) -> Result<(), String> {
-    let path = path.to_string_lossy();
-    if path.starts_with('-') {
-        return Err(format!("{path} begins with `-`. Write it as ./{path}"));
-    }
-    Ok(())
-}
-
-/// Only a command that fetches videos can read such a URI.
-fn refuse_remote(path: &Path) -> Result<(), String> {
-    let text = path.to_string_lossy();
-    if text.contains("://") && !path.exists() {
+/// Whether a record can have this id.
+fn check_id(id: &str) -> Result<(), String> {
+    let path = Path::new(id);
+    let is_below = |part| matches!(part, Component::Normal(_));
+    if id.is_empty() || !path.components().all(is_below) {
         return Err(format!(
-            "{text} is neither a path nor a file:// URI. Set --fetch to copy it first"
+            "its id {id:?} is not a relative path without `..`. Give it another id"
+        ));
+    }
+    let is_reserved = |part: Component<'_>| {
+        let name = part.as_os_str().to_string_lossy();
+        name.ends_with(names::FOLDER)
+    };
+    if path.components().any(is_reserved) {
+        return Err(format!(
+            "{} in its id {id:?} is the name of a folder for unfinished files. Give it another id",
+            names::FOLDER
         ));
     }
     Ok(())
 }
 
-/// The videos that one argument names. Names of remote videos have no patterns.
-fn entries(input: &Path, are_remote: bool) -> Result<Vec<Entry>, String> {
-    let text = input.to_string_lossy();
-    if text == "-" || input.is_file() && has_suffix(input, &LISTS) {
-        return lists::read(input);
+/// Whether a video can have this path.
+fn check_path(path: &Path, is_fetched: bool) -> Result<(), String> {
+    let text = path.to_string_lossy();
+    // Workers are told it as text. So is this command by lists.
+    if text.contains(REPLACEMENT) && !(path.to_str().is_some() && path.exists()) {
+        return Err("its name is not UTF-8. Rename it".to_owned());
     }
+    if is_fetched && text.starts_with('-') {
+        return Err(format!(
+            "the command that fetches it would take it for an option. Write it as ./{text}"
+        ));
+    }
+    if !is_fetched && text.contains("://") && !path.exists() {
+        return Err(
+            "it is neither a path nor a file:// URI. Set --fetch to copy it first".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// The videos that an argument names that is no list. Names of remote videos have no patterns.
+fn found(input: &Path, arguments: &RunArguments) -> Result<Found, String> {
+    let text = input.to_string_lossy();
+    let is_remote = arguments.fetch.is_some();
     let found = if input.is_dir() {
-        in_folder(input)?
-    } else if !are_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
+        in_folder(input)
+    } else if !is_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
         matching(&text)?
     } else {
-        vec![Entry::of_file(input)?]
+        return single(input, is_remote);
     };
-    if found.is_empty() {
+    if found.entries.is_empty() {
         let (input, suffixes) = (input.display(), SUFFIXES.join(", "));
         return Err(format!("{input}: no video found (files named {suffixes})"));
     }
     Ok(found)
 }
 
-fn in_folder(folder: &Path) -> Result<Vec<Entry>, String> {
-    let mut entries = Vec::new();
-    for entry in WalkDir::new(folder).follow_links(true).sort_by_file_name() {
-        let file = places::found(entry)
-            .map_err(|error| format!("{error}. Make it readable, or name its videos"))?;
-        if let Some(video) = file.filter(|file| has_suffix(file, &SUFFIXES)) {
-            entries.push(Entry::below(folder, &video)?);
+/// The video at a path.
+fn single(input: &Path, is_remote: bool) -> Result<Found, String> {
+    let at = |reason: String| format!("{}: {reason}", input.display());
+    check_path(input, is_remote).map_err(at)?;
+    // A list is never fetched.
+    if let Err(error) = input.metadata()
+        && (!is_remote || has_suffix(input, &LISTS))
+    {
+        return Err(at(error.to_string()));
+    }
+    Ok(Found {
+        entries: vec![Entry::of_file(input)],
+        ..Found::default()
+    })
+}
+
+fn in_folder(folder: &Path) -> Found {
+    let mut found = Found::default();
+    let walk = WalkDir::new(folder).follow_links(true).sort_by_file_name();
+    for entry in walk
+        .into_iter()
+        .filter_entry(|it| it.depth() == 0 || is_searched(it.file_name()))
+    {
+        match places::found(entry) {
+            Ok(Some(file)) if has_suffix(&file, &SUFFIXES) => {
+                found.entries.push(Entry::below(folder, &file));
+            }
+            Ok(_) => (),
+            Err(error) if error.loop_ancestor().is_some() => found.notes.push(error.to_string()),
+            Err(error) => {
+                let path = error.path().unwrap_or(folder);
+                found.entries.push(Entry {
+                    refusal: Some(format!("{error}. Make it readable, or name its videos")),
+                    ..Entry::below(folder, path)
+                });
+            }
         }
     }
-    Ok(entries)
+    found
+}
+
+/// Whether a file or folder in a folder may be, or contain, a video of the user.
+fn is_searched(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_lowercase();
+    !(name.starts_with('.') || NO_MEDIA.contains(&&*name) || name.ends_with(names::FOLDER))
 }
 
 /// The files that a pattern matches, with the tree below its first part without wildcards. Records
 /// next to the videos are left out.
-fn matching(pattern: &str) -> Result<Vec<Entry>, String> {
+fn matching(pattern: &str) -> Result<Found, String> {
     let has_none = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
     let parts = Path::new(pattern).components();
     let root: PathBuf = parts.take_while(has_none).collect();
-    let mut entries = Vec::new();
-    for file in glob(pattern).map_err(|error| format!("{pattern}: {error}"))? {
-        let file = file.map_err(|error| error.to_string())?;
-        if !file.is_dir() && has_suffix(&file, &SUFFIXES) {
-            entries.push(Entry::below(&root, &file)?);
+    let mut found = Found::default();
+    let options = MatchOptions {
+        require_literal_leading_dot: true,
+        ..MatchOptions::new()
+    };
+    let files = glob_with(pattern, options);
+    for file in files.map_err(|error| format!("{pattern}: {error}"))? {
+        match file {
+            Ok(file) if is_video(&root, &file) => found.entries.push(Entry::below(&root, &file)),
+            Ok(_) => (),
+            Err(error) => found.entries.push(Entry {
+                refusal: Some(error.to_string()),
+                ..Entry::below(&root, error.path())
+            }),
         }
     }
-    Ok(entries)
+    Ok(found)
+}
+
+fn is_video(root: &Path, file: &Path) -> bool {
+    let below = file.strip_prefix(root).unwrap_or(file);
+    let mut names = below.components().map(Component::as_os_str);
+    let is_named = |name: &OsStr| {
+        let is_asked_for = name.as_encoded_bytes().starts_with(b".");
+        is_asked_for || is_searched(name)
+    };
+    names.all(is_named) && !file.is_dir() && has_suffix(file, &SUFFIXES)
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
     let suffix = path.extension().and_then(OsStr::to_str);
     suffix.is_some_and(|it| suffixes.contains(&it.to_ascii_lowercase().as_str()))
-}
-
-fn refuse_collisions(videos: &[Video]) -> Result<(), String> {
-    let mut records = HashMap::new();
-    for video in videos {
-        if let Some(other) = records.insert(&video.record, video) {
-            return Err(format!(
-                "{} and {} would both be recorded as {}. Rename one, or list them with different ids",
-                other.path.display(),
-                video.path.display(),
-                video.record.display()
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -199,7 +297,10 @@ mod tests {
         let words = line
             .split(' ')
             .map(|word| word.replace('@', &folder.to_string_lossy()));
-        let videos = collect(&parsed(words)?)?;
+        let videos = collect(&parsed(words)?)?.videos;
+        if let Some(refusal) = videos.iter().find_map(|video| video.refusal.clone()) {
+            return Err(refusal);
+        }
         let below = |path: &Path| {
             let path = path.strip_prefix(folder).unwrap_or(path);
             path.display().to_string()
@@ -250,9 +351,11 @@ mod tests {
         let found = collect_at(folder.path(), "@/in/**/a.* --out @/out");
         let want = [("a.mov", "out/a.json"), ("deep/a.webm", "out/deep/a.json")];
         assert_eq!(found, Ok(pairs(&want)));
-        let found = collect_at(folder.path(), "@/in/b.MP4 @/in/missing.mkv");
-        let want = [("b.MP4", "in/b.json"), ("missing.mkv", "in/missing.json")];
-        assert_eq!(found, Ok(pairs(&want)));
+        let missing = collect_at(folder.path(), "@/in/b.MP4 @/in/missing.mkv");
+        assert!(missing.unwrap_err().contains("missing.mkv: No such file"));
+        fs::write(folder.path().join("list.txt"), "in/missing.mkv\n").unwrap();
+        let found = collect_at(folder.path(), "@/list.txt --out @/out");
+        assert_eq!(found, Ok(pairs(&[("missing.mkv", "out/missing.json")])));
     }
 
     #[test]
@@ -268,26 +371,107 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_no_text_are_refused() {
+    fn hidden_files_and_bins_are_left_out() {
+        let folder = tree();
+        for name in [
+            ".a.mp4",
+            "._b.MP4",
+            ".Trash-1000/c.mp4",
+            "$RECYCLE.BIN/d.mp4",
+            "@eaDir/a.mov/e.mp4",
+            "lost+found/f.mp4",
+            "a.json.parts/g.mp4",
+        ] {
+            let file = folder.path().join("in").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        for line in ["@/in --out @/out", "@/in/**/* --out @/out"] {
+            let found = collect_at(folder.path(), line).unwrap();
+            let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["a.mov", "b.MP4", "deep/a.webm"], "{line}");
+        }
+        let found = collect_at(folder.path(), "@/in/.a.mp4").unwrap();
+        assert_eq!(found[0].0, ".a.mp4");
+    }
+
+    #[test]
+    fn one_odd_entry_never_stops_the_rest() {
         use std::os::unix::ffi::OsStringExt;
         let folder = tree();
-        let out = folder.path().join(std::ffi::OsString::from_vec(vec![0xff]));
-        let video = folder.path().join("in/b.MP4");
-        let words = [video.as_os_str(), "--out".as_ref(), out.as_os_str()];
-        let error = collect(&parsed(words).unwrap()).unwrap_err();
-        assert!(error.contains("not UTF-8"), "{error}");
+        let at = |name: &str| folder.path().join(name);
+        for name in [
+            "in/a.mkv".into(),
+            "in/deep/a.json".into(),
+            std::ffi::OsString::from_vec(b"in/\xff.mp4".into()),
+            ("in/".to_owned() + &"n".repeat(249) + ".mp4").into(),
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink(".", at("in/loop")).unwrap();
+        let list = "@/in/...mp4\n@/in/deep/a.webm\n@/in/deep/a.webm\n";
+        fs::write(
+            at("list.txt"),
+            list.replace('@', &folder.path().to_string_lossy()),
+        )
+        .unwrap();
+        let words = [at("in"), at("list.txt")].map(PathBuf::into_os_string);
+        let inputs = collect(&parsed(words).unwrap()).unwrap();
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut named = inputs
+            .videos
+            .iter()
+            .map(|it| (name(&it.path), it.refusal.clone()));
+        let mut refused = |name: &str| named.find(|it| it.0.contains(name)).unwrap().1;
+        for (name, reason) in [
+            ("a.mkv", "a.json would be its record and that of "),
+            ("a.mov", "a.mkv. Rename one"),
+        ] {
+            assert!(refused(name).unwrap().contains(reason), "{name}");
+        }
+        assert_eq!(refused("b.MP4"), None);
+        assert_eq!(refused("a.webm"), None);
+        for (name, reason) in [
+            ("nnn", "too long"),
+            (REPLACEMENT.to_string().as_str(), "not UTF-8"),
+        ] {
+            assert!(refused(name).unwrap().contains(reason), "{name}");
+        }
+        assert!(refused("...mp4").unwrap().contains("without `..`"));
+        let notes = inputs.notes.join("\n");
+        assert!(
+            notes.contains("loop") && notes.contains("a.webm is named twice"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn no_input_is_replaced() {
+        let folder = tree();
+        fs::create_dir(folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("../in", folder.path().join("link/in")).unwrap();
+        for (list, refused) in [
+            ("list.txt", "@/in/b.MP4\n@/in/b.json\n"),
+            ("list.txt", "@/in/b.MP4\n@/link/in/b.json\n"),
+            ("list.txt", "@/in/b.MP4\n@/in/b.json.done\n"),
+            ("in/b.json", "[\"@/in/b.MP4\"]"),
+        ] {
+            let text = refused.replace('@', &folder.path().to_string_lossy());
+            fs::write(folder.path().join(list), text).unwrap();
+            let error = collect_at(folder.path(), &format!("@/{list}")).unwrap_err();
+            assert!(error.contains("would replace the input"), "{error}");
+        }
     }
 
     #[test]
     fn refused_inputs() {
         let folder = tree();
-        fs::write(folder.path().join("in/a.mp4"), "").unwrap();
         fs::write(folder.path().join("up.csv"), "id,uri\n../a,in/a.mov\n").unwrap();
         for (line, part) in [
-            ("@/in", "would both be recorded as"),
             ("@/in/*.nut", "no video found"),
             ("@/up.csv", "without `..`"),
             ("https://example.org/a.mp4", "Set --fetch"),
+            ("@/none.txt", "none.txt: No such file"),
         ] {
             let error = collect_at(folder.path(), line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

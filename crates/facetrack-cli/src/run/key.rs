@@ -73,7 +73,7 @@ mod tests {
             name: "a.mp4".to_owned(),
             record: path.with_extension("json"),
             path,
-            part: facetrack_jobs::Part::default(),
+            ..Video::default()
         }
     }
 

@@ -3,7 +3,7 @@
 //! replaces a worker that dies, takes too long or needs too much memory.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,12 @@ use facetrack_jobs::{Answer, Cause, Job, Outcome, Request, Status};
 
 use super::Run;
 use super::child::Worker;
-use super::claim::Claim;
+use super::claim::{Claim, Existing};
 use super::events::{Event, Report};
 use super::inputs::Video;
 use super::marker::Marker;
-use super::parts::{self, Grid};
+use super::names;
+use super::parts::Grid;
 use super::plan::{self, Task};
 use super::queue::{Next, Queue, Stop, Work};
 use super::seats::{Seat, Seats};
@@ -62,10 +63,8 @@ enum Tried {
     Ended(Box<Marker>),
     /// The run ends first.
     Interrupted,
-    /// Another attempt, after all other work. Until then, there may be a record of this run.
-    Again {
-        has_record: bool,
-    },
+    /// Another attempt, after all other work.
+    Again,
 }
 
 impl Lane<'_> {
@@ -129,10 +128,9 @@ impl Lane<'_> {
         let Some(parts) = parts else {
             return Ok(Some(Work::Video(task, claim)));
         };
-        claim.outdate()?;
         // Everything is tracked again, so no later run may use earlier parts.
         if self.run.arguments.force {
-            parts::remove(&video.record)?;
+            claim.clear()?;
         }
         if parts.len() < 2 {
             return Ok(Some(Work::Video(task, claim)));
@@ -164,47 +162,86 @@ impl Lane<'_> {
 
     /// Tracks a video, and writes its marker.
     fn settle(&self, mut task: Task, claim: Claim) -> io::Result<()> {
-        claim.outdate()?;
         task.attempts += 1;
+        let video = &self.run.videos[task.index];
         let order = Order {
             index: task.index,
             part: None,
-            job: job(&self.run.videos[task.index], task.replace, None),
+            job: job(video, names::next(&video.record), None),
             attempts: task.attempts,
         };
         match self.attempt(order, &task.key) {
             Tried::Ended(marker) => {
-                claim.finish(&marker)?;
+                let marker = self.conclude(&task, &claim, *marker)?;
                 self.settled(task.index, marker);
             }
             Tried::Interrupted => (),
-            Tried::Again { has_record } => {
-                task.replace |= has_record;
-                self.queue.try_again(Work::Video(task, claim));
-            }
+            Tried::Again => self.queue.try_again(Work::Video(task, claim)),
         }
         Ok(())
+    }
+
+    /// Replaces the record and the marker of a video, unless the earlier ones are better. Returns
+    /// the account of this run.
+    fn conclude(&self, task: &Task, claim: &Claim, mut marker: Marker) -> io::Result<Box<Marker>> {
+        let video = &self.run.videos[task.index];
+        let is_unreadable = marker.outcome.cause.take() == Some(Cause::Unreadable);
+        if is_unreadable {
+            // It is tracked when it can be read.
+            marker.key.clear();
+        }
+        let Some(better) = task.better(video, &marker.outcome) else {
+            return self.replace(task, claim, marker);
+        };
+        marker.outcome = plan::kept(marker.outcome);
+        if is_unreadable {
+            claim.release()?;
+            return Ok(Box::new(marker));
+        }
+        let marker = Box::new(marker);
+        let better = Marker {
+            later: Some(marker.clone()),
+            ..better.clone()
+        };
+        claim.finish(&better, Existing::Replaced)?;
+        Ok(marker)
+    }
+
+    fn replace(&self, task: &Task, claim: &Claim, mut marker: Marker) -> io::Result<Box<Marker>> {
+        match claim.finish(&marker, task.existing) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let reason = plan::foreign(&self.run.videos[task.index].record);
+                marker.outcome = Outcome::without_record(Status::Skipped, reason);
+                claim.release()?;
+            }
+            finished => finished?,
+        }
+        Ok(Box::new(marker))
     }
 
     /// Tracks a part of a video, and joins the parts after the last one.
     fn settle_part(&self, mut part: PartTask) -> io::Result<()> {
         part.attempts += 1;
-        let marker = match part.known() {
-            Some(known) => known,
-            None => match self.track_part(&part)? {
-                Tried::Ended(marker) => marker,
-                Tried::Interrupted => return Ok(()),
-                Tried::Again { .. } => {
-                    self.queue.try_again(Work::Part(part));
-                    return Ok(());
-                }
-            },
+        let tried = match part.known() {
+            Some(known) => Ok(Tried::Ended(known)),
+            None => self.track_part(&part),
+        };
+        let marker = match tried {
+            Ok(Tried::Ended(marker)) => marker,
+            Ok(Tried::Interrupted) => return Ok(()),
+            Ok(Tried::Again) => {
+                self.queue.try_again(Work::Part(part));
+                return Ok(());
+            }
+            Err(error) if is_full(&error) => return Err(error),
+            Err(error) => self.unwritten(part.group.task.index, &error),
         };
         let group = &part.group;
         if let Some(parts) = group.finish_part(part.number, *marker) {
             let index = group.task.index;
             let video = &self.run.videos[index];
             let marker = group.finish(video, &self.run.crew.ready, &parts)?;
+            let marker = self.conclude(&group.task, &group.claim, *marker)?;
             self.settled(index, marker);
         }
         Ok(())
@@ -212,11 +249,11 @@ impl Lane<'_> {
 
     /// Tracks a part of a video, and writes its marker.
     fn track_part(&self, part: &PartTask) -> io::Result<Tried> {
-        part.create_folder()?;
+        let video = part.video();
         let order = Order {
             index: part.group.task.index,
             part: Some((part.number, part.count())),
-            job: job(part.video(), true, self.run.arguments.grid()),
+            job: job(video, video.record.clone(), self.run.arguments.grid()),
             attempts: part.attempts,
         };
         let tried = self.attempt(order, &part.key());
@@ -234,26 +271,29 @@ impl Lane<'_> {
             Ok(outcome) if outcome.cause != Some(Cause::Busy) => outcome,
             // The signal that ends a run may reach its workers, too.
             _ if self.queue.stopped().is_some() => return Tried::Interrupted,
-            _ if attempts < ATTEMPTS => {
-                let has_record = attempt.is_err();
-                return Tried::Again { has_record };
-            }
+            _ if attempts < ATTEMPTS => return Tried::Again,
             Ok(busy) => Outcome::without_record(Status::Failed, busy.message.unwrap_or_default()),
             Err(reason) => Outcome::without_record(Status::Failed, reason),
         };
-        let Some(cause) = outcome.cause else {
-            let video = &self.run.videos[index];
-            return Tried::Ended(Box::new(Marker {
-                seconds,
-                attempts,
-                ..Marker::new(key, video, &self.run.crew.ready, outcome)
-            }));
-        };
-        if cause == Cause::OutOfSpace {
-            self.queue.stop(Stop::OutOfSpace);
-            self.tell(Event::Noted(outcome.message.unwrap_or_default()));
+        let video = &self.run.videos[index];
+        // Its file may have gone away meanwhile.
+        let is_whole = outcome.status == Status::Complete || outcome.cause.is_some();
+        let gone = (!is_whole).then(|| plan::unreadable(video, self.run.arguments));
+        let outcome = gone.flatten().unwrap_or(outcome);
+        match outcome.cause {
+            Some(Cause::Stopped) => return Tried::Interrupted,
+            Some(Cause::OutOfSpace) => {
+                self.queue.stop(Stop::OutOfSpace);
+                self.tell(Event::Noted(outcome.message.unwrap_or_default()));
+                return Tried::Interrupted;
+            }
+            _ => (),
         }
-        Tried::Interrupted
+        Tried::Ended(Box::new(Marker {
+            seconds,
+            attempts,
+            ..Marker::new(key, video, &self.run.crew.ready, outcome)
+        }))
     }
 
     fn settled(&self, index: usize, marker: Box<Marker>) {
@@ -360,12 +400,22 @@ impl Lane<'_> {
 
     /// Nothing can be recorded for this video. A full disk ends the run.
     fn on_disk_error(&self, index: usize, error: &io::Error) {
-        let record = self.run.videos[index].record.display();
-        let note = format!("{record} or its marker cannot be written: {error}");
-        if let io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded = error.kind() {
-            self.queue.stop(Stop::OutOfSpace);
+        let marker = self.unwritten(index, error);
+        if !is_full(error) {
+            return self.settled(index, marker);
         }
-        self.tell(Event::Noted(note));
+        self.queue.stop(Stop::OutOfSpace);
+        let message = marker.outcome.message;
+        self.tell(Event::Noted(message.unwrap_or_default()));
+    }
+
+    /// The account of a video that has no marker.
+    fn unwritten(&self, index: usize, error: &io::Error) -> Box<Marker> {
+        let video = &self.run.videos[index];
+        let record = video.record.display();
+        let message = format!("{record} or its marker cannot be written: {error}");
+        let outcome = Outcome::without_record(Status::Failed, message);
+        Box::new(Marker::new("", video, &self.run.crew.ready, outcome))
     }
 
     /// Sends an event. Its receiver ends only when nothing can be printed any more.
@@ -374,12 +424,16 @@ impl Lane<'_> {
     }
 }
 
-fn job(video: &Video, replace: bool, grid: Option<Grid>) -> Job {
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
+fn job(video: &Video, record: PathBuf, grid: Option<Grid>) -> Job {
     Job {
         video: video.path.clone(),
         name: video.name.clone(),
-        record: video.record.clone(),
-        replace,
+        record,
         part: video.part,
         warm_up: grid.map(|grid| grid.warm_up.as_secs_f64()),
     }

@@ -2,15 +2,16 @@
 //! Lists of videos: text, CSV, JSON lines and JSON.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use facetrack::file;
 use facetrack_jobs::Part;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use crate::places::text;
+/// Maximum size of a list. Our choice: ten million paths of 200 bytes.
+const MAX_SIZE: u64 = 2 << 30;
 
 /// Some editors write it at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -29,31 +30,27 @@ pub struct Entry {
     pub name: String,
     pub path: PathBuf,
     pub part: Part,
+    /// Why it cannot be tracked, if that is known already.
+    pub refusal: Option<String>,
 }
 
 impl Entry {
     /// A file that is named by itself.
-    ///
-    /// # Errors
-    /// The name is not UTF-8.
-    pub fn of_file(path: &Path) -> Result<Self, String> {
+    pub fn of_file(path: &Path) -> Self {
         Self::below(path.parent().unwrap_or(Path::new("")), path)
     }
 
-    /// A file in a folder.
-    ///
-    /// # Errors
-    /// The name is not UTF-8.
-    pub fn below(folder: &Path, path: &Path) -> Result<Self, String> {
+    /// A file in a folder. Everything that is not UTF-8 is replaced.
+    pub fn below(folder: &Path, path: &Path) -> Self {
         let name = path.strip_prefix(folder).unwrap_or(path);
-        // The record names the whole path to the worker.
-        text(path)?;
-        Ok(Self {
-            id: text(&name.with_extension(""))?.to_owned(),
-            name: text(name)?.to_owned(),
-            path: path.to_owned(),
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Self {
+            id: text(&name.with_extension("")),
+            name: text(name),
+            path: text(path).into(),
             part: Part::default(),
-        })
+            refusal: None,
+        }
     }
 }
 
@@ -105,6 +102,7 @@ impl From<Item> for Row {
 pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
     let at = |error: String| format!("{}: {error}", path.display());
     let text = text_of(path).map_err(|error| at(error.to_string()))?;
+    let text = String::from_utf8_lossy(&text);
     let text = text.trim_start_matches(BYTE_ORDER_MARK);
     let suffix = path.extension().and_then(OsStr::to_str).unwrap_or("");
     let rows = match suffix.to_ascii_lowercase().as_str() {
@@ -122,13 +120,11 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
-    if path != Path::new("-") {
-        return fs::read_to_string(path);
+fn text_of(path: &Path) -> io::Result<Vec<u8>> {
+    if path == Path::new("-") {
+        return file::read_from(io::stdin(), MAX_SIZE);
     }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    file::read(path, MAX_SIZE)
 }
 
 /// Rows of a list without a suffix, by its first line.
@@ -198,7 +194,7 @@ fn json(text: &str) -> Result<Vec<Row>, String> {
 
 fn entry(row: Row) -> Result<Entry, String> {
     let path = path_of(&row.uri);
-    let file = Entry::of_file(&path)?;
+    let file = Entry::of_file(&path);
     let id = row.id.filter(|id| !id.is_empty());
     let (start, stop) = (row.start, row.stop);
     let is_time = |time: f64| time >= 0.0 && time.is_finite();
@@ -228,6 +224,8 @@ fn path_of(uri: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read_text(name: &str, text: &str) -> Result<Vec<Entry>, String> {

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Markers: `<record>.done` says that a video is done, and how. A record is done only with its
-//! marker, which is written after it.
+//! marker.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
-use facetrack::file::with_suffix;
-use facetrack_jobs::{Outcome, Ready};
+use facetrack::file::{self, remove_if_there, with_suffix};
+use facetrack_jobs::{Outcome, Ready, Status};
 use serde::{Deserialize, Serialize};
 
 use super::inputs::Video;
+use super::names;
 
-/// Suffix of the name of a marker. `*.json` does not match it.
-const DONE: &str = ".done";
+/// Maximum size of a marker. Our choice: those of parts have the faces of their warm-up.
+const MAX_SIZE: u64 = 64 << 20;
 
 /// The account of a video.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marker {
-    /// Hash of everything that the record depends on.
+    /// Hash of everything that the record depends on. Empty for a video that could not be read.
     pub key: String,
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -31,6 +34,19 @@ pub struct Marker {
     pub engine: String,
     pub device: String,
     pub device_reason: String,
+    /// The account of a later attempt, whose result was worse: the record is still the earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later: Option<Box<Marker>>,
+}
+
+/// Why there is no marker, although something has its name.
+#[derive(Debug)]
+pub struct Unreadable(String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
 }
 
 impl Marker {
@@ -48,19 +64,109 @@ impl Marker {
         }
     }
 
-    /// The marker of a record; `None` if there is none. A damaged one has no key.
-    pub fn read(record: &Path) -> Option<Box<Self>> {
-        let text = fs::read(path(record)).ok()?;
-        Some(serde_json::from_slice(&text).unwrap_or_default())
+    /// The marker of a record; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if something else has its name.
+    pub fn read(record: &Path) -> Result<Option<Box<Self>>, Unreadable> {
+        let path = names::marker(record);
+        let reason = match file::read_itself(&path, MAX_SIZE) {
+            Err(error) if names::is_absent(&error) => return Ok(None),
+            // As a power failure may leave it.
+            Ok(text) if text.is_empty() => return Ok(None),
+            Ok(text) => match Self::parse(&text) {
+                Some(marker) => return Ok(Some(marker)),
+                None => "is not a marker of `facetrack run`".to_owned(),
+            },
+            Err(error) => format!("cannot be read: {error}"),
+        };
+        Err(Unreadable(names::in_the_way(&path, reason)))
+    }
+
+    /// The marker of the next record, which is whole then.
+    pub fn of_next(record: &Path) -> Option<Box<Self>> {
+        Self::read(&names::next(record)).ok()?
+    }
+
+    /// A text with a key is a marker.
+    fn parse(text: &[u8]) -> Option<Box<Self>> {
+        let object: serde_json::Value = serde_json::from_slice(text).ok()?;
+        object.get("key")?.as_str()?;
+        serde_json::from_value(object).ok().map(Box::new)
+    }
+
+    /// Writes the marker of a record, which is in the folder for unfinished files.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn write(&self, record: &Path) -> io::Result<()> {
+        let path = names::marker(record);
+        let partial = with_suffix(&path, ".partial");
+        remove_if_there(&partial)?;
+        let mut file = File::create_new(&partial)?;
+        let text = serde_json::to_string_pretty(self)?;
+        writeln!(file, "{text}")?;
+        file.sync_all()?;
+        fs::rename(partial, path)
+    }
+
+    /// The result with this key: that of the record, or of a later attempt.
+    pub fn with_key(&self, key: &str) -> Option<&Self> {
+        let later = self.later.as_deref();
+        [Some(self), later]
+            .into_iter()
+            .flatten()
+            .find(|it| it.key == key)
+    }
+
+    /// The result of the last attempt.
+    pub fn last(&self) -> &Self {
+        self.later.as_deref().unwrap_or(self)
+    }
+
+    /// Whether a record with this result is better than one with another.
+    pub fn is_better_than(&self, other: Status) -> bool {
+        rank(self.outcome.status) > rank(other)
     }
 }
 
-/// The path of the marker of a record.
-pub fn path(record: &Path) -> PathBuf {
-    with_suffix(record, DONE)
+/// Order of results.
+fn rank(status: Status) -> u8 {
+    match status {
+        Status::Complete => 2,
+        Status::Truncated => 1,
+        _ => 0,
+    }
 }
 
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname");
     name.unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_files_are_no_markers() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("a.json");
+        assert!(Marker::read(&record).unwrap().is_none());
+        for (text, is_marker) in [
+            ("", Some(false)),
+            ("{\"key\":\"k\"}", Some(true)),
+            ("my notes", None),
+            ("{\"key\":1}", None),
+            ("{}", None),
+        ] {
+            fs::write(names::marker(&record), text).unwrap();
+            let read = Marker::read(&record).ok().map(|it| it.is_some());
+            assert_eq!(read, is_marker, "{text}");
+        }
+        fs::remove_file(names::marker(&record)).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", names::marker(&record)).unwrap();
+        let error = Marker::read(&record).unwrap_err().to_string();
+        assert!(error.contains("a.json.done cannot be read"), "{error}");
+    }
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where long videos are cut, and where their parts are kept.
+//! Where long videos are cut.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
-use facetrack::file::with_suffix;
 use facetrack_jobs::Part;
 use serde::Serialize;
 
@@ -30,19 +27,6 @@ impl Grid {
             stop: (number + 1 < count).then(|| start(number + 1)),
         };
         (0..count).map(part).collect()
-    }
-}
-
-/// The folder for the parts of a record.
-pub fn folder(record: &Path) -> PathBuf {
-    with_suffix(record, ".parts")
-}
-
-/// Removes the parts of a record.
-pub fn remove(record: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder(record)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -5,14 +5,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use facetrack_jobs::{Outcome, Ready, Status};
+use facetrack::file;
+use facetrack_jobs::{Cause, Outcome, Ready, Status};
 
 use super::arguments::RunArguments;
-use super::claim;
+use super::claim::{self, Existing};
 use super::events::Report;
 use super::inputs::Video;
 use super::key;
-use super::marker::Marker;
+use super::marker::{Marker, Unreadable};
+use super::names;
 
 /// A video to track.
 #[derive(Debug)]
@@ -20,10 +22,11 @@ pub struct Task {
     /// Index of the video.
     pub index: usize,
     pub key: String,
-    /// Whether an existing record is replaced.
-    pub replace: bool,
+    pub existing: Existing,
     /// The marker when the run was planned.
     pub known: Option<Box<Marker>>,
+    /// Whether its record is replaced by a worse one, too.
+    pub is_forced: bool,
     /// Attempts that ended with the worker.
     pub attempts: u32,
 }
@@ -32,8 +35,8 @@ pub struct Task {
 #[derive(Debug, PartialEq)]
 enum Decision {
     /// It is.
-    Track { replace: bool },
-    /// It is done, or its record is not from this command: that is new.
+    Track(Existing),
+    /// It is done; or it cannot be tracked, which is new.
     Settled { is_new: bool, marker: Box<Marker> },
 }
 
@@ -41,14 +44,19 @@ enum Decision {
 pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<Task>, Vec<Report>) {
     let (mut tasks, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
+        if !arguments.dry_run && video.refusal.is_none() {
+            // If that is impossible, the video cannot be claimed either, which is reported.
+            let _ = claim::recover(&video.record);
+        }
         let key = key::of(video, arguments, ready);
         let known = Marker::read(&video.record);
-        match decide(video, &key, known.as_deref(), ready, arguments) {
-            Decision::Track { replace } => tasks.push(Task {
+        match decide(video, &key, &known, ready, arguments) {
+            Decision::Track(existing) => tasks.push(Task {
                 index,
                 key,
-                replace,
-                known,
+                existing,
+                known: known.ok().flatten(),
+                is_forced: arguments.force,
                 attempts: 0,
             }),
             Decision::Settled { is_new, marker } => settled.push(Report {
@@ -64,52 +72,100 @@ pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<T
 impl Task {
     /// The marker of another run that has settled the video since this run was planned.
     pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<Marker>> {
-        let marker = Marker::read(&video.record);
+        let marker = Marker::read(&video.record).ok().flatten();
         if marker == self.known {
             return None;
         }
-        self.replace |= marker.is_some();
-        marker.filter(|marker| marker.key == self.key)
+        self.known = marker;
+        let known = self.known.as_ref()?;
+        self.existing = Existing::Replaced;
+        known.with_key(&self.key).cloned().map(Box::new)
     }
+
+    /// The earlier result that is kept if the next one is this, if there is a better one.
+    pub fn better(&self, video: &Video, next: &Outcome) -> Option<&Marker> {
+        let known = self.known.as_deref().filter(|_| has_record(video))?;
+        let is_better = known.is_better_than(next.status);
+        let is_forced = self.is_forced && next.status.has_record();
+        (is_better && !is_forced).then_some(known)
+    }
+}
+
+fn has_record(video: &Video) -> bool {
+    fs::symlink_metadata(&video.record).is_ok()
 }
 
 fn decide(
     video: &Video,
     key: &str,
-    known: Option<&Marker>,
+    known: &Result<Option<Box<Marker>>, Unreadable>,
     ready: &Ready,
     arguments: &RunArguments,
 ) -> Decision {
-    if arguments.force {
-        return Decision::Track { replace: true };
+    let new = |outcome| Decision::Settled {
+        is_new: true,
+        marker: Box::new(Marker::new(key, video, ready, outcome)),
+    };
+    let skipped = |reason| new(Outcome::without_record(Status::Skipped, reason));
+    if let Some(refusal) = &video.refusal {
+        return skipped(format!("{}: {refusal}", video.path.display()));
     }
-    let has_record = fs::symlink_metadata(&video.record).is_ok();
-    match known {
-        Some(marker) if is_valid(marker, key, has_record, arguments) => Decision::Settled {
-            is_new: false,
-            marker: Box::new(marker.clone()),
-        },
-        Some(_) => Decision::Track { replace: true },
-        None if has_record && !claim::exists(&video.record) => {
-            let outcome = Outcome::without_record(Status::Skipped, foreign(&video.record));
-            Decision::Settled {
-                is_new: true,
-                marker: Box::new(Marker::new(key, video, ready, outcome)),
-            }
-        }
-        None => Decision::Track {
-            replace: has_record,
-        },
+    let known = match known {
+        Ok(known) => known.as_deref(),
+        Err(_) if arguments.force => None,
+        Err(unreadable) => return skipped(unreadable.to_string()),
+    };
+    let has_record = has_record(video);
+    if let Some(marker) = known.and_then(|it| valid(it, key, has_record, arguments)) {
+        let (is_new, marker) = (false, Box::new(marker.clone()));
+        return Decision::Settled { is_new, marker };
+    }
+    let has_result = has_record && known.is_some_and(|it| it.outcome.status.has_record());
+    if has_result && let Some(outcome) = unreadable(video, arguments) {
+        return new(kept(outcome));
+    }
+    if let Some(reason) = names::obstacle(&video.record) {
+        return skipped(reason);
+    }
+    if arguments.force || known.is_some() {
+        return Decision::Track(Existing::Replaced);
+    }
+    if has_record {
+        return skipped(foreign(&video.record));
+    }
+    Decision::Track(Existing::Kept)
+}
+
+/// The earlier result, if the video is not tracked again.
+fn valid<'a>(
+    marker: &'a Marker,
+    key: &str,
+    has_record: bool,
+    arguments: &RunArguments,
+) -> Option<&'a Marker> {
+    let account = marker.with_key(key).filter(|_| !arguments.force)?;
+    let is_tried_again = arguments.retry_failed && account.outcome.status == Status::Failed;
+    let is_whole = has_record || !marker.outcome.status.has_record();
+    (is_whole && !is_tried_again).then_some(account)
+}
+
+/// The outcome of a video that cannot be opened now.
+pub fn unreadable(video: &Video, arguments: &RunArguments) -> Option<Outcome> {
+    let refused = refuse(&video.path).filter(|_| arguments.fetch.is_none())?;
+    (refused.cause == Some(Cause::Unreadable)).then_some(refused)
+}
+
+/// The outcome of an attempt after which the earlier record stays.
+pub fn kept(outcome: Outcome) -> Outcome {
+    let message = outcome.message.unwrap_or_default();
+    Outcome {
+        message: Some(format!("{message}. The record of an earlier run is kept")),
+        ..outcome
     }
 }
 
-fn is_valid(marker: &Marker, key: &str, has_record: bool, arguments: &RunArguments) -> bool {
-    let status = marker.outcome.status;
-    let is_tried_again = arguments.retry_failed && status == Status::Failed;
-    marker.key == key && !is_tried_again && (has_record || !status.has_record())
-}
-
-fn foreign(record: &Path) -> String {
+/// Why a record is not replaced.
+pub fn foreign(record: &Path) -> String {
     format!(
         "{} exists, and `facetrack run` has not written it. Move it away, or add --force to replace it",
         record.display()
@@ -118,37 +174,33 @@ fn foreign(record: &Path) -> String {
 
 /// The outcome of a file that no worker has to open; `None` if it may be a video.
 pub fn refuse(path: &Path) -> Option<Outcome> {
-    let (status, reason) = refusal(path)?;
+    let (status, cause, reason) = refusal(path)?;
     let message = format!("{}: {reason}", path.display());
-    Some(Outcome::without_record(status, message))
+    Some(Outcome {
+        cause,
+        ..Outcome::without_record(status, message)
+    })
 }
 
-/// Why a file is no video.
-fn refusal(path: &Path) -> Option<(Status, String)> {
-    let (status, reason) = match fs::metadata(path) {
-        Err(_) if path.to_string_lossy().contains(":/") => (
-            Status::Unsupported,
-            "only local files can be tracked. Copy or mount it, or add --fetch",
-        ),
+/// Why a file is no video, or cannot be opened.
+fn refusal(path: &Path) -> Option<(Status, Option<Cause>, String)> {
+    let unsupported = |reason: &str| Some((Status::Unsupported, None, reason.to_owned()));
+    let unreadable = |reason| Some((Status::Failed, Some(Cause::Unreadable), reason));
+    match fs::metadata(path) {
+        Err(_) if path.to_string_lossy().contains(":/") => {
+            unsupported("only local files can be tracked. Copy or mount it, or add --fetch")
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            (Status::Failed, "there is no such file")
+            unreadable("there is no such file".to_owned())
         }
-        Err(error) => return Some((Status::Failed, error.to_string())),
-        Ok(found) if found.is_dir() => (
-            Status::Unsupported,
-            "it is a folder. Name it on the command line",
-        ),
-        Ok(found) if !found.is_file() => (
-            Status::Unsupported,
-            "it is a pipe, socket or device, not a file",
-        ),
-        Ok(found) if found.len() == 0 => (Status::NoVideo, "the file is empty"),
-        Ok(_) => {
-            let error = fs::File::open(path).err()?;
-            return Some((Status::Failed, format!("it cannot be opened: {error}")));
+        Err(error) => unreadable(error.to_string()),
+        Ok(found) if found.is_dir() => unsupported("it is a folder. Name it on the command line"),
+        Ok(found) if !found.is_file() => unsupported("it is a pipe, socket or device, not a file"),
+        Ok(found) if found.len() == 0 => {
+            Some((Status::NoVideo, None, "the file is empty".to_owned()))
         }
-    };
-    Some((status, reason.to_owned()))
+        Ok(_) => unreadable(format!("it cannot be opened: {}", file::open(path).err()?)),
+    }
 }
 
 /// The plan as lines, for `--dry-run`.
@@ -169,7 +221,6 @@ pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String
 mod tests {
     use super::*;
     use crate::run::arguments::tests::parsed;
-    use crate::run::marker;
 
     struct Case {
         folder: tempfile::TempDir,
@@ -186,7 +237,7 @@ mod tests {
                 name: "a.mp4".to_owned(),
                 path,
                 record,
-                part: facetrack_jobs::Part::default(),
+                ..Video::default()
             };
             Self { folder, video }
         }
@@ -195,7 +246,7 @@ mod tests {
             let outcome = Outcome::without_record(status, "");
             let marker = Marker::new(key, &self.video, &Ready::default(), outcome);
             let text = serde_json::to_string(&marker).unwrap();
-            fs::write(marker::path(&self.video.record), text).unwrap();
+            fs::write(names::marker(&self.video.record), text).unwrap();
         }
 
         fn write(&self, name: &str) {
@@ -206,27 +257,32 @@ mod tests {
         fn decide(&self, option: Option<&str>) -> &'static str {
             let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
             let known = Marker::read(&self.video.record);
-            let known = known.as_deref();
-            match decide(&self.video, "key", known, &Ready::default(), &arguments) {
-                Decision::Track { replace: true } => "replace",
-                Decision::Track { replace: false } => "track",
+            match decide(&self.video, "key", &known, &Ready::default(), &arguments) {
+                Decision::Track(Existing::Replaced) => "replace",
+                Decision::Track(Existing::Kept) => "track",
                 Decision::Settled { is_new: false, .. } => "keep",
-                Decision::Settled { is_new: true, .. } => "foreign",
+                Decision::Settled {
+                    is_new: true,
+                    marker,
+                } => marker.outcome.status.word(),
             }
         }
     }
 
     #[test]
-    fn markers_and_claims_decide() {
+    fn markers_decide() {
         let case = Case::new();
         assert_eq!(case.decide(None), "track");
         case.write("a.json");
-        assert_eq!(case.decide(None), "foreign");
+        assert_eq!(case.decide(None), "skipped");
         assert_eq!(case.decide(Some("--force")), "replace");
-        case.write("a.json.done.partial");
-        assert_eq!(case.decide(None), "replace");
         case.mark("key", Status::Complete);
         assert_eq!(case.decide(Some("--retry-failed")), "keep");
+        // The video is not there.
+        case.mark("other", Status::Complete);
+        assert_eq!(case.decide(None), "failed");
+        case.write("a.mp4");
+        assert_eq!(case.decide(None), "replace");
         fs::remove_file(&case.video.record).unwrap();
         assert_eq!(case.decide(None), "replace");
         case.mark("key", Status::Failed);
@@ -235,7 +291,30 @@ mod tests {
         case.mark("other", Status::Failed);
         assert_eq!(case.decide(None), "replace");
         case.write("a.json.done");
-        assert_eq!(case.decide(None), "replace");
+        assert_eq!(case.decide(None), "skipped");
+        assert_eq!(case.decide(Some("--force")), "replace");
+        case.write("a.json.parts");
+        assert_eq!(case.decide(Some("--force")), "skipped");
+    }
+
+    #[test]
+    fn a_better_record_is_kept() {
+        let case = Case::new();
+        let videos = std::slice::from_ref(&case.video);
+        case.write("a.json");
+        case.write("a.mp4");
+        case.mark("other", Status::Truncated);
+        let next = |status| Outcome::without_record(status, "");
+        for (option, status, is_kept) in [
+            (None, Status::Failed, true),
+            (None, Status::Truncated, false),
+            (Some("--force"), Status::NoVideo, true),
+        ] {
+            let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
+            let (tasks, _) = plan(videos, &arguments, &Ready::default());
+            let better = tasks[0].better(&case.video, &next(status));
+            assert_eq!(better.is_some(), is_kept, "{option:?} {status:?}");
+        }
     }
 
     #[test]
@@ -248,7 +327,7 @@ mod tests {
         case.write("a.json");
         case.mark("another key", Status::Complete);
         assert_eq!(task.settled_meanwhile(&case.video), None);
-        assert!(task.replace);
+        assert_eq!(task.existing, Existing::Replaced);
         case.mark(&task.key, Status::Complete);
         let marker = task.settled_meanwhile(&case.video).unwrap();
         assert_eq!(marker.outcome.status, Status::Complete);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Long videos, which are tracked in parts at the same time.
 //!
-//! The parts are in the folder `<record>.parts`, each with a record and a marker of its own, until
-//! the record of the whole video is done. So a run that was interrupted continues with the parts
-//! that are left.
+//! The parts are in the folder for unfinished files, each with a record and a marker of its own,
+//! until the record of the whole video is done. So a run that was interrupted continues with the
+//! parts that are left.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use facetrack::file::{remove_if_there, sync_folder, with_suffix};
+use facetrack::file::remove_if_there;
 use facetrack::lock::lock;
 use facetrack::record::joining;
 use facetrack_jobs::{Outcome, Part, Ready, Status};
@@ -19,7 +19,7 @@ use facetrack_jobs::{Outcome, Part, Ready, Status};
 use super::claim::Claim;
 use super::inputs::Video;
 use super::marker::Marker;
-use super::parts::folder;
+use super::names;
 use super::plan::Task;
 
 /// A video in parts.
@@ -27,7 +27,7 @@ use super::plan::Task;
 pub struct Group {
     pub task: Task,
     /// Held until the record is done.
-    claim: Claim,
+    pub claim: Claim,
     record: PathBuf,
     start: Instant,
     parts: Vec<Video>,
@@ -63,17 +63,9 @@ impl PartTask {
     /// The account of an earlier run that has tracked the part.
     pub fn known(&self) -> Option<Box<Marker>> {
         let record = &self.video().record;
-        let marker = Marker::read(record)?;
+        let marker = Marker::read(record).ok()??;
         let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
         (is_valid && record.exists()).then_some(marker)
-    }
-
-    /// Creates the folder of the part.
-    ///
-    /// # Errors
-    /// If it cannot be created.
-    pub fn create_folder(&self) -> io::Result<()> {
-        fs::create_dir_all(folder(&self.group.record))
     }
 
     /// Keeps the account of the part.
@@ -81,18 +73,16 @@ impl PartTask {
     /// # Errors
     /// If it cannot be written.
     pub fn keep(&self, marker: &Marker) -> io::Result<()> {
-        let claim = Claim::new(&self.video().record)?;
-        claim.map_or(Ok(()), |claim| claim.finish(marker))
+        marker.write(&self.video().record)
     }
 }
 
 impl Group {
     /// Divides a video into parts.
     pub fn divide(task: Task, claim: Claim, video: &Video, parts: &[Part]) -> Vec<PartTask> {
-        let folder = folder(&video.record);
         let own = |(number, part): (usize, &Part)| Video {
             part: *part,
-            record: folder.join(format!("{:05}.json", number + 1)),
+            record: names::part(&video.record, number),
             ..video.clone()
         };
         let parts: Vec<_> = parts.iter().enumerate().map(own).collect();
@@ -120,7 +110,7 @@ impl Group {
         done.iter().cloned().collect()
     }
 
-    /// Joins the records of the parts, and writes the marker of the whole video. Returns it.
+    /// Joins the records of the parts, and returns the marker of the whole video.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -132,7 +122,7 @@ impl Group {
     ) -> io::Result<Box<Marker>> {
         let mut outcome = outcome(parts);
         if outcome.status.has_record() {
-            outcome.message = self.join(parts, outcome.expected_frames)?;
+            outcome = self.joined(parts, outcome)?;
         }
         if outcome.message.is_some() && outcome.status == Status::Complete {
             outcome.status = Status::Truncated;
@@ -142,14 +132,28 @@ impl Group {
             attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
             ..Marker::new(&self.task.key, video, ready, outcome)
         });
-        self.claim.finish(&marker)?;
         Ok(marker)
+    }
+
+    /// The outcome after joining the records. Those that cannot be joined are removed: the next
+    /// attempt tracks the parts again.
+    fn joined(&self, parts: &[Marker], outcome: Outcome) -> io::Result<Outcome> {
+        match self.join(parts, outcome.expected_frames) {
+            Ok(message) => Ok(Outcome { message, ..outcome }),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
+            Err(error) => {
+                self.claim.clear()?;
+                let message = format!("its parts cannot be joined: {error}");
+                Ok(Outcome::without_record(Status::Failed, message))
+            }
+        }
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
     fn join(&self, parts: &[Marker], stated: Option<u64>) -> io::Result<Option<String>> {
-        let joined = folder(&self.record).join("joined");
-        let mut file = BufWriter::new(File::create(&joined)?);
+        let joined = names::next(&self.record);
+        remove_if_there(&joined)?;
+        let mut file = BufWriter::new(File::create_new(&joined)?);
         let nominal = parts.iter().find_map(|part| part.outcome.nominal_rate);
         let parts = self.parts.iter().zip(parts);
         let parts = parts.filter(|(_, marker)| marker.outcome.frames > 0);
@@ -159,9 +163,6 @@ impl Group {
         });
         let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, stated, &mut file)?;
         file.get_ref().sync_all()?;
-        fs::rename(&joined, &self.record)?;
-        remove_if_there(&with_suffix(&self.record, ".partial"))?;
-        sync_folder(&self.record)?;
         Ok(reason)
     }
 }
@@ -190,6 +191,7 @@ fn outcome(parts: &[Marker]) -> Outcome {
     let message = parts[failed].outcome.message.clone().unwrap_or_default();
     Outcome {
         status: parts[failed].outcome.status,
+        cause: parts[failed].outcome.cause,
         message: Some(format!("part {} of {}: {message}", failed + 1, parts.len())),
         ..whole
     }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The names of everything that belongs to a video, all derived from the path of its record. No
+//! other module derives one.
+//!
+//! `<record>.done` is its marker. Everything unfinished is in the folder `<record>.parts`: the
+//! claim of the run that tracks it, the next record with its marker, and the parts of a long video.
+//! A folder of that name without a claim is somebody else's, unless it is empty.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use facetrack::file::with_suffix;
+
+/// Suffix of a marker. `*.json` does not match it.
+const DONE: &str = ".done";
+
+/// Suffix of a folder for unfinished files.
+const PARTS: &str = ".parts";
+
+/// The end of the name of such a folder.
+pub const FOLDER: &str = ".json.parts";
+
+const CLAIM: &str = "claim";
+
+const NEXT: &str = "record.json";
+
+/// Suffixes of the names of files for a record under way: those of `trackjsonsink`, and the marker.
+const SUFFIXES: [&str; 6] = [
+    "",
+    ".partial",
+    ".partial.old",
+    ".partial.new",
+    ".done",
+    ".done.partial",
+];
+
+/// Maximum length of a name, as on all file systems of Linux.
+const MAX_NAME: usize = 255;
+
+/// The marker of a record.
+pub fn marker(record: &Path) -> PathBuf {
+    with_suffix(record, DONE)
+}
+
+/// The folder for everything unfinished.
+pub fn folder(record: &Path) -> PathBuf {
+    with_suffix(record, PARTS)
+}
+
+/// The file that a run locks while it tracks the video.
+pub fn claim(record: &Path) -> PathBuf {
+    folder(record).join(CLAIM)
+}
+
+/// Where the next record is written. It has a marker, too.
+pub fn next(record: &Path) -> PathBuf {
+    folder(record).join(NEXT)
+}
+
+/// The record of a part, from 0.
+pub fn part(record: &Path, number: usize) -> PathBuf {
+    folder(record).join(format!("{:05}.json", number + 1))
+}
+
+/// All names beside the video, the record first.
+pub fn all(record: &Path) -> [PathBuf; 3] {
+    [record.to_owned(), marker(record), folder(record)]
+}
+
+/// Why no record can have this name, if so.
+pub fn check_length(record: &Path) -> Result<(), String> {
+    let longest = folder(record);
+    let length = longest.file_name().map_or(0, |name| name.len());
+    if length <= MAX_NAME {
+        return Ok(());
+    }
+    let excess = length - MAX_NAME;
+    Err(format!(
+        "its name is too long for a record by {excess} bytes. List it with a shorter id"
+    ))
+}
+
+/// Something of other people at one of the names, which must not be replaced.
+pub fn obstacle(record: &Path) -> Option<String> {
+    let is_other = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
+    if let Some(other) = [record.to_owned(), marker(record)].iter().find(is_other) {
+        return Some(in_the_way(other, "is not a regular file"));
+    }
+    let folder = folder(record);
+    match is_own(record) {
+        Ok(true) => None,
+        Ok(false) => Some(in_the_way(&folder, "is not from `facetrack run`")),
+        Err(error) => Some(format!("{}: {error}", folder.display())),
+    }
+}
+
+/// A message about something that has the name of a file of this command.
+pub fn in_the_way(path: &Path, reason: impl std::fmt::Display) -> String {
+    format!("{} {reason}. Move it away", path.display())
+}
+
+/// Whether the folder is from this command, or there is none, or an empty one.
+fn is_own(record: &Path) -> io::Result<bool> {
+    let folder = folder(record);
+    match fs::symlink_metadata(&folder) {
+        Err(error) if is_absent(&error) => return Ok(true),
+        Err(error) => return Err(error),
+        Ok(found) if !found.is_dir() => return Ok(false),
+        Ok(_) => (),
+    }
+    let is_empty = fs::read_dir(&folder)?.next().is_none();
+    Ok(is_empty || is_file(&claim(record)))
+}
+
+/// Whether a run has begun to track the video of `record`.
+pub fn is_begun(record: &Path) -> bool {
+    is_file(&claim(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
+}
+
+/// Whether there is nothing at a path.
+pub fn is_absent(error: &io::Error) -> bool {
+    use ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+}
+
+/// Removes the files in the folder that are named here, but the claim.
+///
+/// # Errors
+/// Those of the system.
+pub fn clear(record: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder(record))? {
+        let entry = entry?;
+        let is_named = entry.file_name().to_str().is_some_and(is_named);
+        if is_named && !entry.file_type()?.is_dir() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the folder if nothing but the claim is in it.
+///
+/// # Errors
+/// Those of the system.
+pub fn remove_empty(record: &Path) -> io::Result<()> {
+    let folder = folder(record);
+    for entry in fs::read_dir(&folder)? {
+        if entry?.file_name() != CLAIM {
+            return Ok(());
+        }
+    }
+    facetrack::file::remove_if_there(&claim(record))?;
+    match fs::remove_dir(&folder) {
+        // Another run has claimed the video.
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Whether a file in the folder can be from this command.
+fn is_named(name: &str) -> bool {
+    let is_number = |base: &str| base.len() >= 5 && base.bytes().all(|it| it.is_ascii_digit());
+    let mut bases = SUFFIXES.iter().filter_map(|it| name.strip_suffix(it));
+    bases.any(|base| base == NEXT || base.strip_suffix(".json").is_some_and(is_number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_files_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let record = root.path().join("a.json");
+        assert_eq!(obstacle(&record), None);
+        fs::create_dir(folder(&record)).unwrap();
+        assert_eq!(obstacle(&record), None);
+        fs::write(folder(&record).join("00001.json"), "").unwrap();
+        assert!(obstacle(&record).unwrap().contains("Move it away"));
+        fs::write(claim(&record), "").unwrap();
+        assert_eq!(obstacle(&record), None);
+        for name in ["x.mp4", "record.json.partial.old", "00012.json.done"] {
+            fs::write(folder(&record).join(name), "").unwrap();
+        }
+        clear(&record).unwrap();
+        remove_empty(&record).unwrap();
+        let left = fs::read_dir(folder(&record)).unwrap();
+        let mut left: Vec<_> = left.map(|it| it.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["claim", "x.mp4"]);
+        fs::remove_file(folder(&record).join("x.mp4")).unwrap();
+        remove_empty(&record).unwrap();
+        assert!(!folder(&record).exists());
+        for path in all(&record) {
+            std::os::unix::fs::symlink("nowhere", &path).unwrap();
+            assert!(obstacle(&record).unwrap().contains("Move it away"));
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn names_have_a_limit() {
+        let record = |length| PathBuf::from("x".repeat(length) + ".json");
+        assert_eq!(check_length(&record(244)), Ok(()));
+        assert!(check_length(&record(245)).unwrap_err().contains("1 bytes"));
+    }
+}
