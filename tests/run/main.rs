@@ -7,6 +7,7 @@ mod common;
 mod damaged;
 mod deaths;
 mod fetched;
+mod hanging;
 mod kinds;
 mod outcomes;
 mod program;

@@ -175,15 +175,13 @@ fn programs_read_events() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
     let text = run(folder, &format!("in --json {SCRIPTED}")).exits(0);
-    let events: Vec<Json> = text
+    let mut events: Vec<Json> = text
         .lines()
         .map(|line| serde_json::from_str(line).expect(line))
         .collect();
+    // A slow machine has some.
+    events.retain(|event| event["event"] != "progress");
     let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str()).collect();
-    let kinds: Vec<_> = kinds
-        .into_iter()
-        .filter(|kind| *kind != Some("progress"))
-        .collect();
     assert_eq!(kinds, [Some("started"), Some("finished"), Some("summary")]);
     assert_eq!(events[1]["marker"]["frames"], 5);
     let figures = &events.last().expect("a summary")["figures"];

@@ -2,6 +2,7 @@
 //! The command, and the files that it leaves.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -18,7 +19,23 @@ pub const SCRIPTED: &str = "--engine scripted";
 
 /// `facetrack run` with arguments that blanks separate, in a folder.
 pub fn run(folder: &Path, line: &str) -> Run {
-    let mut command = without_variables(built("facetrack"), &SCHEDULERS);
+    run_program(&built("facetrack"), folder, line)
+}
+
+/// `facetrack run` with a worker that is a shell script. In it, `$WORKER` is the real one.
+pub fn run_with_worker(script: &str, folder: &Path, line: &str) -> Run {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    let (program, worker) = (bin.join("facetrack"), bin.join("facetrack-worker"));
+    fs::copy(built("facetrack"), &program).expect("room");
+    fs::write(&worker, format!("#!/bin/sh\n{script}\n")).expect("room");
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).expect("our own");
+    let real = built("facetrack-worker").display().to_string();
+    run_program(&program, folder, line).env("WORKER", &real)
+}
+
+fn run_program(program: &Path, folder: &Path, line: &str) -> Run {
+    let mut command = without_variables(program, &SCHEDULERS);
     // The folder that the tests themselves find models in.
     let paths = installed_paths();
     let models = [("FACETRACK_MODELS_DIR", paths.collection)];
@@ -53,9 +70,14 @@ impl Run {
         self.0.output().expect("it starts").into()
     }
 
-    pub fn start(mut self) -> Child {
+    pub fn start(self) -> Child {
+        self.start_with(Stdio::piped())
+    }
+
+    /// Starts it with this standard output.
+    pub fn start_with(mut self, output: Stdio) -> Child {
         let quiet = self.0.stdin(Stdio::null()).stderr(Stdio::null());
-        quiet.stdout(Stdio::piped()).spawn().expect("it starts")
+        quiet.stdout(output).spawn().expect("it starts")
     }
 
     /// Runs it, and checks its exit status.

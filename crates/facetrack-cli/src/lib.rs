@@ -8,10 +8,12 @@ mod env;
 mod error;
 mod export;
 mod fetch;
+mod guard;
 mod index;
 mod output;
 mod packs;
 mod pip;
+mod pipe;
 mod places;
 mod plot;
 mod program;
@@ -92,6 +94,11 @@ pub fn command_line() -> clap::Command {
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
+    // It is for `facetrack run` only, so it is in no help text.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|name| name == guard::NAME) {
+        return guard::run(&arguments.collect::<Vec<_>>());
+    }
     match run(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {

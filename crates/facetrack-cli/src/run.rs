@@ -18,6 +18,7 @@ mod names;
 mod parts;
 mod plan;
 mod queue;
+mod running;
 mod seats;
 mod segments;
 mod shard;
@@ -27,11 +28,12 @@ mod units;
 
 use std::error::Error;
 use std::io;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use facetrack_jobs::Refused;
 use serde_json::{Map, Value};
@@ -63,6 +65,13 @@ const TRY_AGAIN: u8 = 75;
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
 const HOPELESS: u8 = 42;
 
+/// How often it is checked whether the run is asked to end.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Time for a run to end. Our choice: schedulers often give 10 s or more before they kill. What is
+/// left then waits for a disk, or for a reader of the output.
+const END: Duration = Duration::from_millis(4500);
+
 /// The format of records that can be joined.
 const DENSE: &str = "dense";
 
@@ -74,17 +83,20 @@ const ALL_FACES: &str = "all";
 /// # Errors
 /// When nothing can be printed.
 pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
-    match Run::prepare(arguments) {
-        Ok((run, worker)) => run.execute(worker),
-        Err(Refused { message, is_usage }) => {
-            output::complain(format_args!("facetrack run: {message}"));
-            Ok(if is_usage {
-                USAGE.into()
-            } else {
-                ExitCode::FAILURE
-            })
-        }
-    }
+    let stop = Arc::new(AtomicBool::new(false));
+    watch_signals(&stop)?;
+    let (message, is_usage) = match Run::prepare(arguments, &stop) {
+        Ok((run, worker)) => return run.execute(worker),
+        Err(Refused { message, is_usage }) => (message, is_usage),
+    };
+    output::complain(format_args!("facetrack run: {message}"));
+    Ok(if stop.load(Ordering::Relaxed) {
+        TRY_AGAIN.into()
+    } else if is_usage {
+        USAGE.into()
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Checks that parts of a video can be tracked with these options and joined.
@@ -130,19 +142,20 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Checks the arguments, and starts the first worker.
-    fn prepare(arguments: &'a RunArguments) -> Result<(Self, Worker), Refused> {
+    fn prepare(
+        arguments: &'a RunArguments,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Self, Worker), Refused> {
         let inputs = inputs::collect(arguments).map_err(Refused::usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
         let shard = shard.map_err(Refused::usage)?;
         failures::check(arguments, shard, &inputs.videos).map_err(Refused::usage)?;
         let Inputs { mut videos, notes } = inputs;
         videos.retain(|video| shard.has(&video.id));
-        let stop = Arc::new(AtomicBool::new(false));
-        watch_signals(&stop).map_err(Refused::other)?;
         let command = arguments.fetch.clone();
         let staging = command.map(|command| Staging::new(command, arguments.timeout));
         let staging = staging.transpose().map_err(Refused::other)?;
-        let (crew, worker) = Crew::start(arguments)?;
+        let (crew, worker) = Crew::start(arguments, stop)?;
         if arguments.segment.is_some() {
             check_parts(&crew.ready.options).map_err(Refused::usage)?;
         }
@@ -153,7 +166,7 @@ impl<'a> Run<'a> {
             notes,
             crew,
             staging,
-            stop,
+            stop: stop.clone(),
         };
         Ok((run, worker))
     }
@@ -239,11 +252,20 @@ fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> ExitCode
     }
 }
 
-/// Sets `stop` when the run is asked to end. A second request ends it at once.
+/// Sets `stop` when the run is asked to end, and ends it if it does not end in time. A second request
+/// ends it at once.
 fn watch_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
     for signal in [SIGTERM, SIGINT] {
         flag::register_conditional_shutdown(signal, TRY_AGAIN.into(), stop.clone())?;
         flag::register(signal, stop.clone())?;
     }
+    let stop = stop.clone();
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(POLL);
+        }
+        thread::sleep(END);
+        process::exit(TRY_AGAIN.into());
+    });
     Ok(())
 }

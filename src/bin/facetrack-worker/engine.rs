@@ -96,10 +96,6 @@ impl Engine {
             let _ = self.facetrack.set_state(gst::State::Ready);
         }
     }
-
-    pub fn unload(&self) {
-        let _ = self.facetrack.set_state(gst::State::Null);
-    }
 }
 
 /// The value of a property of the element's own class; `None` if it has no such property.

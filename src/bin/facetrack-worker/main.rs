@@ -48,14 +48,12 @@ fn run() -> Result<(), Box<dyn Error>> {
         match request {
             Request::Job(job) => {
                 let outcome = playback::track(&engine, &job, &requests);
-                requests.job_is_done();
                 answer(&Answer::Done(Box::new(outcome)))?;
             }
             Request::Measure(video) => answer(&Answer::Measured(measure::seconds(&video)))?,
             Request::Setup(_) | Request::Stop => (),
         }
     }
-    engine.unload();
     Ok(())
 }
 

@@ -14,24 +14,17 @@ use rustix::process::{Signal, getpid, kill_process};
 /// Requests from standard input, which a thread reads.
 pub struct Requests {
     receiver: Receiver<Request>,
-    flags: Arc<Flags>,
-}
-
-#[derive(Default)]
-struct Flags {
     /// Whether the current video is to stop.
-    stop: AtomicBool,
-    /// Whether a job was read and is not done.
-    busy: AtomicBool,
+    stop: Arc<AtomicBool>,
 }
 
 impl Requests {
     pub fn of_stdin() -> Self {
         let (sender, receiver) = channel();
-        let flags = Arc::new(Flags::default());
-        let own = flags.clone();
+        let stop = Arc::new(AtomicBool::new(false));
+        let own = stop.clone();
         thread::spawn(move || read(&sender, &own));
-        Self { receiver, flags }
+        Self { receiver, stop }
     }
 
     /// The next request; `None` at the end of the input.
@@ -41,22 +34,17 @@ impl Requests {
 
     /// Whether the current video is to stop.
     pub fn is_stopping(&self) -> bool {
-        self.flags.stop.load(Ordering::Relaxed)
-    }
-
-    pub fn job_is_done(&self) {
-        self.flags.busy.store(false, Ordering::SeqCst);
+        self.stop.load(Ordering::Relaxed)
     }
 }
 
-fn read(sender: &Sender<Request>, flags: &Flags) {
+fn read(sender: &Sender<Request>, stop: &AtomicBool) {
+    let mut has_begun = false;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
-        let request = serde_json::from_str(&line);
-        match request {
-            Ok(Request::Stop) => flags.stop.store(true, Ordering::Relaxed),
+        match serde_json::from_str(&line) {
+            Ok(Request::Stop) => stop.store(true, Ordering::Relaxed),
             Ok(request) => {
-                let is_job = matches!(request, Request::Job(_));
-                flags.busy.fetch_or(is_job, Ordering::SeqCst);
+                has_begun = true;
                 // The main thread has ended after an error.
                 let _ = sender.send(request);
             }
@@ -68,7 +56,7 @@ fn read(sender: &Sender<Request>, flags: &Flags) {
     }
     // The command has ended, and the current video is of no use to anyone. A run that follows may
     // need its files now, so nothing is waited for.
-    if flags.busy.load(Ordering::SeqCst) {
+    if has_begun {
         let _ = kill_process(getpid(), Signal::KILL);
     }
 }

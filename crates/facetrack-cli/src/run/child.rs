@@ -3,56 +3,95 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use facetrack::locate::TELEMETRY_VARIABLE;
-use facetrack::lock::lock;
 use facetrack_jobs::{Answer, Ready, Refused, Request, Setup, send};
 
 use super::arguments::RunArguments;
+use super::running::Running;
+use crate::pipe::{self, LastLine};
 use crate::{env as exported, output};
 
 /// The program that tracks videos, next to this one.
 const PROGRAM: &str = "facetrack-worker";
 
+/// How often limits and signals are checked while a worker starts.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Time beyond `--timeout` for a worker to start. Our choice: short limits are meant for videos.
+const START: Duration = Duration::from_secs(4);
+
+/// Time to read the last answers of a worker that has ended. Our choice: they are in memory.
+const REST: Duration = Duration::from_secs(1);
+
+/// Maximum length of an answer, bytes. Our choice: one with the faces of a long warm-up is some MB.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Answers that are kept for a lane. Our choice; it takes them as they come.
+const ANSWERS: usize = 16;
+
+/// Lines of a worker that are shown for a video. Our choice.
+const MAX_LINES: usize = 100;
+
 /// How workers start, and the engine that they have.
 pub struct Crew {
-    setup: Setup,
+    start: Start,
     pub ready: Ready,
+}
+
+/// How workers start.
+struct Start {
+    setup: Setup,
+    /// Maximum time.
+    limit: Option<Duration>,
+    /// Whether the run ends.
+    stop: Arc<AtomicBool>,
 }
 
 /// A running worker.
 pub struct Worker {
     child: Running,
-    stdin: ChildStdin,
+    /// Lines for its standard input.
+    requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
-    /// The last line on its standard error.
-    last_words: Arc<Mutex<String>>,
+    last_words: LastLine,
+    lines: Arc<Lines>,
 }
 
-/// A program that is ended when this is dropped.
-pub struct Running(pub Child);
+/// Counts the lines of a worker that were shown for its video.
+#[derive(Default)]
+struct Lines(AtomicUsize);
 
 impl Crew {
     /// Starts the first worker, whose engine all others have.
     ///
     /// # Errors
     /// The program cannot be started, or refuses the settings.
-    pub fn start(arguments: &RunArguments) -> Result<(Self, Worker), Refused> {
+    pub fn start(
+        arguments: &RunArguments,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Self, Worker), Refused> {
         let setup = Setup {
             engine: arguments.engine.clone(),
             properties: arguments.properties(),
             decoder_threads: arguments.decoder_threads(),
         };
-        let (worker, ready) = Worker::start(&setup)?;
-        Ok((Self { setup, ready }, worker))
+        let start = Start {
+            setup,
+            limit: arguments.timeout.map(|limit| limit + START),
+            stop: stop.clone(),
+        };
+        let (worker, ready) = Worker::start(&start)?;
+        Ok((Self { start, ready }, worker))
     }
 
     /// Starts another worker.
@@ -60,7 +99,7 @@ impl Crew {
     /// # Errors
     /// The reason why it does not start.
     pub fn worker(&self) -> Result<Worker, String> {
-        let started = Worker::start(&self.setup);
+        let started = Worker::start(&self.start);
         started
             .map(|(worker, _)| worker)
             .map_err(|refused| refused.message)
@@ -84,13 +123,30 @@ fn program() -> PathBuf {
 
 impl Worker {
     /// Starts a worker, and waits until its engine is loaded.
-    fn start(setup: &Setup) -> Result<(Self, Ready), Refused> {
+    fn start(start: &Start) -> Result<(Self, Ready), Refused> {
         let mut worker = Self::spawn().map_err(|error| Refused::other(not_started(&error)))?;
-        let sent = worker.send(&Request::Setup(setup.clone()));
-        match sent.ok().and_then(|()| worker.answers.recv().ok()) {
-            Some(Answer::Ready(ready)) => Ok((worker, ready)),
-            Some(Answer::Refused(reason)) => Err(reason),
-            _ => Err(Refused::other(worker.end())),
+        let sent = worker.send(&Request::Setup(start.setup.clone()));
+        sent.map_err(Refused::other)?;
+        let ready = worker.loaded(start)?;
+        Ok((worker, ready))
+    }
+
+    fn loaded(&mut self, start: &Start) -> Result<Ready, Refused> {
+        let begun = Instant::now();
+        loop {
+            match self.answer(POLL) {
+                Ok(Answer::Ready(ready)) => return Ok(ready),
+                Ok(Answer::Refused(reason)) => return Err(reason),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return Err(Refused::other(self.end())),
+            }
+            if start.stop.load(Ordering::Relaxed) {
+                return Err(Refused::other("stopped while the engine was loaded"));
+            }
+            if start.limit.is_some_and(|limit| begun.elapsed() > limit) {
+                let reason = format!("{PROGRAM} took longer than --timeout to load the engine");
+                return Err(Refused::other(reason));
+            }
         }
     }
 
@@ -104,29 +160,38 @@ impl Worker {
             // Ctrl-C in a terminal goes to this program, which stops its workers.
             .process_group(0)
             .spawn()?;
-        let (sender, answers) = channel();
-        let last_words = Arc::new(Mutex::new(String::new()));
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let child = Running(child);
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let kept = last_words.clone();
-        thread::spawn(move || read_answers(stdout, &sender));
-        thread::spawn(move || keep_last_line(stderr, &kept));
+        let (requests, lines_to_send) = channel();
+        let (sender, answers) = sync_channel(ANSWERS);
+        let lines = Arc::new(Lines::default());
+        let (of_stdout, of_stderr) = (lines.clone(), lines.clone());
+        thread::spawn(move || write_lines(stdin, &lines_to_send));
+        thread::spawn(move || read_answers(stdout, &sender, &of_stdout));
         Ok(Self {
-            child: Running(child),
-            stdin,
+            child,
+            requests,
             answers,
-            last_words,
+            last_words: LastLine::of(stderr, move |line| of_stderr.show(line)),
+            lines,
         })
     }
 
-    /// Sends a request.
+    /// Sends a request. The end of the worker is noticed when its answer is waited for.
     ///
     /// # Errors
-    /// The worker has ended.
+    /// A path in it is not UTF-8.
     pub fn send(&mut self, request: &Request) -> io::Result<()> {
-        send(&mut self.stdin, request)
+        if let Request::Job(_) = request {
+            self.lines.0.store(0, Ordering::Relaxed);
+        }
+        let mut line = Vec::new();
+        send(&mut line, request)?;
+        let _ = self.requests.send(line);
+        Ok(())
     }
 
     /// The next answer.
@@ -134,7 +199,13 @@ impl Worker {
     /// # Errors
     /// There is none yet, or the worker has ended.
     pub fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
-        self.answers.recv_timeout(timeout)
+        let answer = self.answers.recv_timeout(timeout);
+        if answer == Err(RecvTimeoutError::Timeout) && self.child.has_ended() {
+            // Programs that it has started may keep its output open.
+            let rest = self.answers.recv_timeout(REST);
+            return rest.map_err(|_| RecvTimeoutError::Disconnected);
+        }
+        answer
     }
 
     /// Resident memory in bytes.
@@ -146,11 +217,11 @@ impl Worker {
         kib.unwrap_or(0) << 10
     }
 
-    /// Waits for a worker that has closed its output, and says how it ended.
+    /// Ends a worker that has closed its output, and says how it ended.
     pub fn end(&mut self) -> String {
-        let status = self.child.0.wait();
+        let status = self.child.end();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        let words = lock(&self.last_words);
+        let words = self.last_words.get();
         if words.is_empty() {
             return format!("{PROGRAM} ended ({how})");
         }
@@ -158,30 +229,40 @@ impl Worker {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has nothing to save. One that has ended cannot be killed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+impl Lines {
+    /// Shows a line, unless there were too many.
+    fn show(&self, line: &str) {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        if before < MAX_LINES {
+            output::complain(format_args!("{PROGRAM}: {line}"));
+        } else if before == MAX_LINES {
+            output::complain(format_args!("{PROGRAM}: more lines are not shown"));
+        }
     }
 }
 
-fn read_answers(stdout: impl Read, sender: &Sender<Answer>) {
-    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+fn write_lines(mut stdin: impl Write, lines: &Receiver<Vec<u8>>) {
+    // A worker that has ended is noticed when its answer is waited for.
+    let _ = lines.iter().try_for_each(|line| stdin.write_all(&line));
+}
+
+fn read_answers(stdout: impl Read, sender: &SyncSender<Answer>, lines: &Lines) {
+    for line in pipe::lines(stdout, MAX_ANSWER) {
         // Libraries may print lines of their own.
         let Ok(answer) = serde_json::from_str(&line) else {
-            output::complain(format_args!("{PROGRAM}: {line}"));
+            lines.show(&pipe::shortened(line));
             continue;
         };
-        if sender.send(answer).is_err() {
+        if sender.send(bounded(answer)).is_err() {
             return;
         }
     }
 }
 
-fn keep_last_line(stderr: impl Read, kept: &Mutex<String>) {
-    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        output::complain(format_args!("{PROGRAM}: {line}"));
-        *lock(kept) = line;
+/// An answer whose message is no longer than a line.
+fn bounded(mut answer: Answer) -> Answer {
+    if let Answer::Done(outcome) = &mut answer {
+        outcome.message = outcome.message.take().map(pipe::shortened);
     }
+    answer
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The command of `--fetch`.
 
+use std::env;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
+
+use crate::guard;
 
 /// The placeholder of the video in the command.
 const REMOTE: &str = "{}";
@@ -38,14 +42,17 @@ impl FetchCommand {
         &self.0[0]
     }
 
-    /// The command that copies `video` to the file `local`.
-    pub fn command(&self, video: &Path, local: &Path) -> Command {
+    /// The command that copies `video` to the file `local`, with a guard.
+    ///
+    /// # Errors
+    /// The path of this program is not known.
+    pub fn command(&self, video: &Path, local: &Path) -> io::Result<Command> {
         let (video, local) = (video.to_string_lossy(), local.to_string_lossy());
         let filled = |word: &String| word.replace(LOCAL, &local).replace(REMOTE, &video);
-        let mut words = self.0.iter().map(filled);
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
-        command
+        let mut command = Command::new(env::current_exe()?);
+        command.arg(guard::NAME);
+        command.args(self.0.iter().map(filled));
+        Ok(command)
     }
 }
 

@@ -27,7 +27,7 @@ use super::staging::Unfetched;
 const POLL: Duration = Duration::from_millis(50);
 
 /// Time for a worker to stop a video. Our choice: some frames of the slowest engine.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Time to find out how long a video is.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -147,11 +147,22 @@ impl Lane<'_> {
         let mut seat = self.seats.take();
         let mut worker = self.worker(&mut seat).ok()?;
         worker.send(&Request::Measure(video.path.clone())).ok()?;
-        let Answer::Measured(seconds) = worker.answer(MEASURE_TIMEOUT).ok()? else {
-            return None;
-        };
+        let seconds = self.measured(&mut worker)?;
         seat.worker = Some(worker);
         seconds
+    }
+
+    /// Waits for the duration of a video; `None` if the worker has to end.
+    fn measured(&self, worker: &mut Worker) -> Option<Option<f64>> {
+        let start = Instant::now();
+        while self.queue.stopped().is_none() && start.elapsed() < MEASURE_TIMEOUT {
+            match worker.answer(POLL) {
+                Ok(Answer::Measured(seconds)) => return Some(seconds),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        None
     }
 
     /// The worker of a seat, or a new one.
@@ -313,7 +324,7 @@ impl Lane<'_> {
         let video = &self.run.videos[index].path;
         let is_stopped = || self.queue.stopped().is_some();
         let staging = self.run.staging.as_ref();
-        let staged = staging.map(|it| it.fetch(index, video, is_stopped));
+        let staged = staging.map(|it| it.fetch(video, is_stopped));
         let staged = match staged.transpose() {
             Ok(staged) => staged,
             Err(Unfetched::Stopped) => return (Ok(stopped()), 0.0),
@@ -344,12 +355,8 @@ impl Lane<'_> {
             return Ok(outcome);
         }
         let mut worker = self.worker(seat)?;
-        if let Err(error) = worker.send(&Request::Job(Box::new(order.job))) {
-            return Err(match error.kind() {
-                io::ErrorKind::BrokenPipe => worker.end(),
-                _ => error.to_string(),
-            });
-        }
+        let sent = worker.send(&Request::Job(Box::new(order.job)));
+        sent.map_err(|error| error.to_string())?;
         let outcome = self.follow(&mut worker, order.index)?;
         seat.worker = Some(worker);
         Ok(outcome)
@@ -375,7 +382,6 @@ impl Lane<'_> {
             }
             if self.queue.stopped().is_some() && stopping.is_none() {
                 stopping = Some(Instant::now());
-                // A worker that has ended is noticed next.
                 let _ = worker.send(&Request::Stop);
             }
             if stopping.is_some_and(|since| since.elapsed() > GRACE) {

@@ -1,23 +1,43 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Videos that are fetched to a local file before they are tracked: `--fetch`.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::env;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::thread;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tempfile::{TempDir, TempPath};
+use facetrack::file;
+use tempfile::TempDir;
 
-use super::child::Running;
 use super::fetching::{FetchCommand, LOCAL};
+use super::running::Running;
+use crate::pipe::LastLine;
 
 /// How often a running command is checked.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Time for the guard of a command to end all programs of it. Our choice; it kills them.
+const END: Duration = Duration::from_millis(500);
+
+/// How the names of staging folders begin.
+const PREFIX: &str = "facetrack-";
+
+/// The lock of a staging folder. It contains the number that Linux gave itself when it started: on a
+/// shared disk, the locks of other machines may not be seen.
+const LOCK: &str = ".facetrack-run";
+
+/// Where that number is, and its length with the newline.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_ID_SIZE: u64 = 37;
+
 /// Longest suffix of a video that its local file keeps. Our choice.
 const SUFFIX: usize = 8;
+
+/// Name of a local file, without its suffix.
+const LOCAL_NAME: &str = "video";
 
 /// Where videos are fetched to.
 pub struct Staging {
@@ -25,6 +45,13 @@ pub struct Staging {
     /// Time limit for a video.
     timeout: Option<Duration>,
     folder: TempDir,
+    _lock: File,
+}
+
+/// A fetched video. It is removed when this is dropped, with everything next to it.
+pub struct Staged {
+    _folder: TempDir,
+    local: PathBuf,
 }
 
 /// Why a video was not fetched.
@@ -36,31 +63,28 @@ pub enum Unfetched {
 }
 
 impl Staging {
-    /// A staging folder in the system's folder for temporary files (`TMPDIR`).
+    /// A staging folder in the system's folder for temporary files (`TMPDIR`). Those of killed runs
+    /// are removed.
     ///
     /// # Errors
     /// The folder cannot be created.
     pub fn new(command: FetchCommand, timeout: Option<Duration>) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("facetrack-").tempdir()?;
+        remove_left(&env::temp_dir());
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         Ok(Self {
             command,
             timeout,
+            _lock: lock(folder.path())?,
             folder,
         })
     }
 
-    /// Fetches the video `number`, until `is_stopped`. Its local file is removed when it is dropped.
+    /// Fetches a video, until `is_stopped`.
     ///
     /// # Errors
     /// The command failed, took too long, or the run ends.
-    pub fn fetch(
-        &self,
-        number: usize,
-        video: &Path,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<TempPath, Unfetched> {
-        let local = self.folder.path().join(local_name(number, video));
-        let fetched = self.run(video, local, is_stopped);
+    pub fn fetch(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, Unfetched> {
+        let fetched = self.run(video, is_stopped);
         fetched.map_err(|unfetched| match unfetched {
             Unfetched::Failed(reason) => {
                 let (video, program) = (video.display(), self.command.program());
@@ -70,50 +94,98 @@ impl Staging {
         })
     }
 
-    /// Runs the command.
-    fn run(
-        &self,
-        video: &Path,
-        local: PathBuf,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<TempPath, Unfetched> {
-        let local = TempPath::try_from_path(local)?;
-        let errors = tempfile::tempfile()?;
-        let mut command = self.command.command(video, &local);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = command.stderr(errors.try_clone()?).spawn()?;
-        let status = self.ended(Running(child), is_stopped)?;
+    /// Runs the command. Each attempt has a folder of its own.
+    fn run(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, Unfetched> {
+        let folder = TempDir::new_in(&self.folder)?;
+        let local = folder.path().join(local_name(video));
+        let mut command = self.command.command(video, &local)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = Running(command.stderr(Stdio::piped()).spawn()?);
+        let errors = child.0.stderr.take();
+        let errors = errors.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        let last_words = LastLine::of(errors, |_| ());
+        let ended = self.wait(&child, is_stopped);
+        // Its guard ends it.
+        drop(child.0.stdin.take());
+        child.ends_within(END);
+        let status = child.end();
+        ended?;
+        let status = status?;
         if !status.success() {
-            let last_words = last_line(errors)?;
-            return Err(Unfetched::Failed(format!("ended ({status}): {last_words}")));
+            let said = last_words.get();
+            let said = if said.is_empty() {
+                "it printed no reason"
+            } else {
+                &said
+            };
+            return Err(Unfetched::Failed(format!("ended ({status}): {said}")));
         }
         if !local.exists() {
             let reason = format!("has not created the file {LOCAL}");
             return Err(Unfetched::Failed(reason));
         }
-        Ok(local)
+        Ok(Staged {
+            _folder: folder,
+            local,
+        })
     }
 
     /// Waits until the command has ended.
-    fn ended(
-        &self,
-        mut child: Running,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<ExitStatus, Unfetched> {
+    fn wait(&self, child: &Running, is_stopped: impl Fn() -> bool) -> Result<(), Unfetched> {
         let start = Instant::now();
-        loop {
-            if let Some(status) = child.0.try_wait()? {
-                return Ok(status);
-            }
+        while !child.ends_within(POLL) {
             if is_stopped() {
                 return Err(Unfetched::Stopped);
             }
             if self.timeout.is_some_and(|limit| start.elapsed() > limit) {
                 return Err(Unfetched::Failed("took longer than --timeout".to_owned()));
             }
-            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Staged {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.local
+    }
+}
+
+/// Marks a staging folder as one of this run.
+fn lock(folder: &Path) -> io::Result<File> {
+    // It is locked before it has its name, so that no other run takes it for one of a killed run.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // Without the number, no other run removes the folder.
+    file.write_all(&boot_id().unwrap_or_default())?;
+    file.as_file().lock()?;
+    file.persist(folder.join(LOCK)).map_err(|error| error.error)
+}
+
+fn boot_id() -> io::Result<Vec<u8>> {
+    fs::read(BOOT_ID)
+}
+
+/// Removes the staging folders of killed runs in `folder`.
+fn remove_left(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(PREFIX) && is_left(&entry).unwrap_or(false) {
+            // The next run tries again.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Whether an entry is a staging folder whose run was killed on this machine since it started.
+fn is_left(entry: &DirEntry) -> io::Result<bool> {
+    if !entry.file_type()?.is_dir() {
+        return Ok(false);
+    }
+    let mut lock = file::open(&entry.path().join(LOCK))?;
+    let is_of_here = file::read_from(&mut lock, BOOT_ID_SIZE)? == boot_id()?;
+    Ok(is_of_here && lock.try_lock().is_ok())
 }
 
 impl From<io::Error> for Unfetched {
@@ -123,82 +195,54 @@ impl From<io::Error> for Unfetched {
 }
 
 /// A short name, with the suffix of the video if that is an ordinary one.
-fn local_name(number: usize, video: &Path) -> String {
+fn local_name(video: &Path) -> String {
     let suffix = video.extension().map(|suffix| suffix.to_string_lossy());
     let is_ordinary =
         |it: &str| it.len() <= SUFFIX && it.chars().all(|c| c.is_ascii_alphanumeric());
     match suffix.filter(|suffix| is_ordinary(suffix)) {
-        Some(suffix) => format!("{number}.{suffix}"),
-        None => number.to_string(),
+        Some(suffix) => format!("{LOCAL_NAME}.{suffix}"),
+        None => LOCAL_NAME.to_owned(),
     }
-}
-
-fn last_line(mut file: File) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    Ok(last.unwrap_or("it printed no reason").trim().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    /// A command that takes longer than a test.
-    const WAIT: &str = "sh -c 'exec sleep 60' {} {local}";
-
-    fn fetch(command: &str, video: &Path) -> Result<Vec<u8>, Unfetched> {
-        let limit = Duration::from_millis(300);
-        let staging = Staging::new(command.parse().unwrap(), Some(limit)).unwrap();
-        let staged = staging.fetch(7, video, || false)?;
-        assert_eq!(staged.file_name(), Some("7.mp4".as_ref()));
-        let bytes = fs::read(&staged).unwrap();
-        let path = staged.to_path_buf();
-        drop(staged);
-        assert!(!path.exists());
-        Ok(bytes)
-    }
-
-    #[test]
-    fn a_video_is_copied_and_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let video = folder.path().join("a 'b' $c.mp4");
-        fs::write(&video, "video").unwrap();
-        assert_eq!(fetch("cp {} {local}", &video), Ok(b"video".to_vec()));
-    }
-
-    #[test]
-    fn failures_name_the_video_and_the_reason() {
-        for (command, part) in [
-            ("cp {} {local}", "No such file"),
-            ("test {} != {local}", "has not created"),
-            ("no-such-program {} {local}", "No such file or directory"),
-            (WAIT, "--timeout"),
-        ] {
-            let Err(Unfetched::Failed(reason)) = fetch(command, Path::new("s3://b/a.mp4")) else {
-                panic!("{command}");
-            };
-            let is_named = reason.starts_with("s3://b/a.mp4 was not fetched");
-            assert!(is_named && reason.contains(part), "{reason}");
-        }
-    }
-
-    #[test]
-    fn a_run_that_ends_does_not_wait() {
-        let staging = Staging::new(WAIT.parse().unwrap(), None).unwrap();
-        let unfetched = staging.fetch(0, Path::new("a"), || true).unwrap_err();
-        assert_eq!(unfetched, Unfetched::Stopped);
-    }
 
     #[test]
     fn long_suffixes_are_left_out() {
-        let name = |video: &str| local_name(3, Path::new(video));
-        assert_eq!(name("https://host/a.mov"), "3.mov");
-        assert_eq!(name("https://host/a.mp4?signature=1"), "3");
-        assert_eq!(name("a"), "3");
+        let name = |video: &str| local_name(Path::new(video));
+        assert_eq!(name("https://host/a.mov"), "video.mov");
+        assert_eq!(name("https://host/a.mp4?signature=1"), "video");
+        assert_eq!(name("a"), "video");
+    }
+
+    #[test]
+    fn only_folders_of_killed_runs_are_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = |name: &str, boot_id: Option<&[u8]>| {
+            let folder = temporary.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("video.mp4"), "video").unwrap();
+            boot_id
+                .iter()
+                .for_each(|id| fs::write(folder.join(LOCK), id).unwrap());
+            folder
+        };
+        let here = boot_id().unwrap();
+        let killed = folder("facetrack-a", Some(&here));
+        let kept = [
+            folder("facetrack-without-lock", None),
+            folder("facetrack-of-another-machine", Some(b"other")),
+            folder("notes", Some(&here)),
+            folder("facetrack-runs", None),
+        ];
+        let running = lock(&kept[3]).unwrap();
+        remove_left(temporary.path());
+        assert!(!killed.exists());
+        assert!(kept.iter().all(|folder| folder.join("video.mp4").exists()));
+        drop(running);
+        remove_left(temporary.path());
+        assert!(!kept[3].exists());
     }
 }

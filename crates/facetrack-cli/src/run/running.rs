@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Programs that are ended together with all programs of their process group.
+
+use std::io;
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+/// How often a program is checked that is about to end.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Time for the system to end a killed program. Our choice: one that waits for a lost network disk
+/// takes longer, and is left to the system.
+const DEATH: Duration = Duration::from_millis(500);
+
+/// A program that leads a process group. The group is ended when this is dropped.
+pub struct Running(pub Child);
+
+impl Running {
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.0.id().try_into().ok()?)
+    }
+
+    /// Whether the program has ended. Its number stays taken until [`Running::end`].
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let state = self.pid().map(|pid| waitid(WaitId::Pid(pid), options));
+        !matches!(state, Some(Ok(None)))
+    }
+
+    /// Waits for the end of the program, for at most `time`. Returns whether it has ended.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        let start = Instant::now();
+        while !self.has_ended() {
+            if start.elapsed() >= time {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+        true
+    }
+
+    /// Ends the group, and returns how the program ended.
+    ///
+    /// # Errors
+    /// The system cannot end it now.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(group) = self.pid() {
+            // It may have no group yet, or be the last of it.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.0.kill()?;
+        if !self.ends_within(DEATH) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.0.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has nothing to save.
+        let _ = self.end();
+    }
+}
