@@ -69,6 +69,8 @@ pub struct Analyzer {
     cuts: CutDetector,
     /// The frame that was begun.
     beginning: Beginning,
+    /// The shot of the last completed frame.
+    shot: u64,
     /// Faces of the last analysed frame; `None` if the next frame does not follow one.
     last_faces: Option<Vec<TrackedFace>>,
     left: Vec<u32>,
@@ -78,8 +80,8 @@ pub struct Analyzer {
 /// The beginning of a frame's analysis.
 #[derive(Debug, Clone, Copy, Default)]
 struct Beginning {
-    /// Whether the frame is the first one of a shot.
-    cut: bool,
+    /// Hard cuts before the frame. Numbers outlive frames that cannot be searched.
+    shot: u64,
     /// Time that it took to find out.
     cost: Duration,
 }
@@ -100,8 +102,8 @@ pub struct Found {
     frame: FrameOutline,
     faces: Vec<Observation>,
     source: Arc<ReportSource>,
-    /// Whether the frame is the first one of a shot.
-    cut: bool,
+    /// Its number in [`Beginning`].
+    shot: u64,
     /// Time that the search took.
     cost: Duration,
 }
@@ -128,7 +130,7 @@ impl Search {
             frame: frame.outline(),
             faces,
             source: self.source,
-            cut: self.beginning.cut,
+            shot: self.beginning.shot,
             cost: self.beginning.cost + start.elapsed(),
         })
     }
@@ -153,6 +155,7 @@ impl Analyzer {
             memories: HashMap::new(),
             cuts: CutDetector::default(),
             beginning: Beginning::default(),
+            shot: 0,
             last_faces: None,
             left: Vec::new(),
             notices: Vec::new(),
@@ -217,8 +220,8 @@ impl Analyzer {
         if cut {
             self.engine.finder.reset();
         }
-        let cost = start.elapsed();
-        self.beginning = Beginning { cut, cost };
+        self.beginning.shot += u64::from(cut);
+        self.beginning.cost = start.elapsed();
         cut
     }
 
@@ -254,7 +257,8 @@ impl Analyzer {
     /// Those of the engine's completer.
     pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
-        if found.cut {
+        let cut = found.shot != self.shot;
+        if cut {
             self.engine.completer.reset();
             self.end_faces();
             self.neutral.forget_faces();
@@ -275,10 +279,11 @@ impl Analyzer {
         profile.time(Stage::Complete, || self.complete_faces(&mut faces, frame))?;
         self.update_motion(&faces, frame.time);
         self.last_faces = Some(faces.clone());
+        self.shot = found.shot;
         profile.add(Stage::Total, found.cost + start.elapsed());
         let source = found.source;
         Ok(FrameReport {
-            cut: found.cut,
+            cut,
             ..report(frame, faces, FrameStatus::NoFace, source)
         })
     }
@@ -303,7 +308,7 @@ impl Analyzer {
     /// Whether the frame that was begun follows an analysed one of its shot, so that there are
     /// faces to hold.
     pub fn can_hold(&self) -> bool {
-        self.last_faces.is_some() && !self.beginning.cut
+        self.last_faces.is_some() && self.beginning.shot == self.shot
     }
 
     /// Continues after `frames` frames that were lost in `time`: faces age by them. If the tracker
@@ -320,7 +325,7 @@ impl Analyzer {
     pub fn reset(&mut self) {
         self.engine.reset();
         self.cuts.reset();
-        self.beginning = Beginning::default();
+        self.shot = self.beginning.shot;
         self.end_faces();
     }
 

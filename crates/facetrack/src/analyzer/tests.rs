@@ -159,6 +159,51 @@ fn a_hard_cut_ends_ids_and_is_analysed_whatever_the_schedule_says() {
 }
 
 #[test]
+fn a_cut_waits_for_a_frame_that_can_be_searched() {
+    let mut bench = Bench::new("face; fail at=6", Tuning::default());
+    bench.pixels = scene(1);
+    bench.reports(5);
+    bench.pixels = scene(2);
+    assert!(bench.next().is_err());
+    let after = bench.reports(2);
+    assert_eq!(ids(&after), [[2], [2]]);
+    assert_eq!([after[0].cut, after[1].cut], [true, false]);
+    // A reset ends the shots before it.
+    bench.pixels = scene(1);
+    bench.analyzer.begin_frame(&bench.frame(10).image);
+    bench.analyzer.reset();
+    assert!(!bench.reports(1)[0].cut);
+}
+
+#[test]
+fn smoothing_and_rest_values_end_at_a_hard_cut() {
+    let tuning = Tuning {
+        smoothing: Some(OneEuro::default()),
+        neutral: NeutralSettings {
+            time: 0.1,
+            ..NeutralSettings::default()
+        },
+        ..Tuning::default()
+    };
+    let script = "face dx=0.02; landmarks";
+    let bbox = |report: &FrameReport| report.faces[0].face.bbox;
+    let is_corrected = |report: &FrameReport| {
+        let blendshapes = report.faces[0].face.blendshapes.as_ref();
+        blendshapes.is_some_and(|blendshapes| blendshapes.raw().is_some())
+    };
+    let raw = Bench::new(script, Tuning::default()).reports(8);
+    let mut bench = Bench::new(script, tuning);
+    bench.pixels = scene(1);
+    let before = &bench.reports(7)[6];
+    assert!(is_corrected(before));
+    assert_ne!(bbox(before), bbox(&raw[6]));
+    bench.pixels = scene(2);
+    let first = &bench.reports(1)[0];
+    assert!(first.cut && !is_corrected(first));
+    assert_eq!(bbox(first), bbox(&raw[7]), "nothing is smoothed");
+}
+
+#[test]
 fn cuts_can_be_ignored() {
     let tuning = Tuning {
         on_cut: OnCut::Ignore,
