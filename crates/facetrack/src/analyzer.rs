@@ -269,7 +269,9 @@ impl Analyzer {
         let (ids, faces) = profile.time(Stage::Track, || {
             let ids = self.tracker.assign(&found.faces, frame.time);
             self.forget_ended();
-            self.select(ids, found.faces, frame)
+            let known = std::iter::zip(ids, found.faces).filter_map(|(id, face)| Some((id?, face)));
+            let (ids, faces) = known.unzip();
+            self.select(ids, faces, frame)
         });
         self.engine.completer.begin_frame(&faces);
         let mut faces: Vec<_> = std::iter::zip(ids, faces)

@@ -4,6 +4,7 @@
 mod centroid;
 mod iou;
 
+use std::iter::zip;
 use std::time::Duration;
 
 use smart_default::SmartDefault;
@@ -60,13 +61,15 @@ impl TrackerConfig {
 /// let mut tracker = Tracker::new(TrackerConfig::default());
 /// let face = |x| Observation::from_bbox(Rect::new(x, 100.0, 40.0, 40.0));
 /// let times = [0, 40].map(Duration::from_millis);
-/// assert_eq!(tracker.assign(&[face(100.0), face(300.0)], times[0]), [1, 2]);
-/// assert_eq!(tracker.assign(&[face(305.0)], times[1]), [2]);
+/// assert_eq!(tracker.assign(&[face(100.0), face(300.0)], times[0]), [Some(1), Some(2)]);
+/// assert_eq!(tracker.assign(&[face(305.0)], times[1]), [Some(2)]);
 /// ```
 #[derive(Debug, Default)]
 pub struct Tracker {
     config: TrackerConfig,
     tracks: Vec<Track>,
+    /// Boxes of the faces of the last frame that have no identity yet.
+    doubtful: Vec<Rect>,
     ended: Vec<u32>,
     last_id: u32,
 }
@@ -116,8 +119,9 @@ impl Tracker {
         }
     }
 
-    /// The identities of the `faces` of the next frame, at `time`, in their order.
-    pub fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<u32> {
+    /// The identities of the `faces` of the next frame, at `time`, in their order. `None` for a new
+    /// face that overlaps a known one, until it is seen again: it may be a mistake of the engine.
+    pub fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
         for track in &mut self.tracks {
             track.age += 1;
         }
@@ -125,10 +129,14 @@ impl Tracker {
             TrackerKind::Centroid => centroid::matches(&self.tracks, faces, &self.config),
             TrackerKind::Iou => iou::matches(&self.tracks, faces, time, &self.config),
         };
-        let ids = faces
-            .iter()
-            .zip(matches)
-            .map(|(face, track)| self.update(face, track, time))
+        let doubts = self.doubts(faces, &matches);
+        self.doubtful = zip(faces, &doubts)
+            .filter_map(|(face, is_doubtful)| is_doubtful.then_some(face.bbox))
+            .collect();
+        let ids = zip(zip(faces, matches), doubts)
+            .map(|((face, track), is_doubtful)| {
+                (!is_doubtful).then(|| self.update(face, track, time))
+            })
             .collect();
         self.end_unseen(faces, time);
         ids
@@ -154,6 +162,7 @@ impl Tracker {
 
     /// Ends all tracks. Identities continue from the last one.
     pub fn reset(&mut self) {
+        self.doubtful.clear();
         self.ended = self.tracks.drain(..).map(|track| track.id).collect();
     }
 
@@ -165,6 +174,19 @@ impl Tracker {
     /// Continues identities from the last one of `before`.
     pub fn continue_after(&mut self, before: &Self) {
         self.last_id = self.last_id.max(before.last_id);
+    }
+
+    /// Whether each face is doubtful.
+    fn doubts(&self, faces: &[Observation], matches: &[Option<usize>]) -> Vec<bool> {
+        let known: Vec<_> = zip(faces, matches)
+            .filter_map(|(face, track)| track.map(|_| face.bbox))
+            .collect();
+        let is_doubtful = |(face, track): (&Observation, &Option<usize>)| {
+            self.config.kind == TrackerKind::Iou
+                && track.is_none()
+                && iou::is_doubtful(&face.bbox, &known, &self.doubtful)
+        };
+        zip(faces, matches).map(is_doubtful).collect()
     }
 
     fn update(&mut self, face: &Observation, track: Option<usize>, time: Duration) -> u32 {
@@ -220,13 +242,18 @@ mod tests {
         faces.map(Observation::from_bbox).collect()
     }
 
+    /// The ids of the faces that have one.
+    fn reported(ids: Vec<Option<u32>>) -> Vec<u32> {
+        ids.into_iter().flatten().collect()
+    }
+
     /// Ids at a frame rate.
     fn ids_at(fps: f64, config: TrackerConfig, frames: &[Centers]) -> Vec<Vec<u32>> {
         let mut tracker = Tracker::new(config);
         let frames = (0u32..).zip(frames);
         let ids = frames.map(|(frame, centers)| {
             let time = Duration::from_secs_f64(f64::from(frame) / fps);
-            tracker.assign(&row(centers), time)
+            reported(tracker.assign(&row(centers), time))
         });
         ids.collect()
     }
@@ -307,7 +334,8 @@ mod tests {
                     for value in [&mut bbox.x, &mut bbox.y, &mut bbox.width, &mut bbox.height] {
                         *value *= scale;
                     }
-                    assert_eq!(&tracker.assign(&faces, Duration::ZERO), want, "{scale}");
+                    let ids = reported(tracker.assign(&faces, Duration::ZERO));
+                    assert_eq!(&ids, want, "{scale}");
                 }
             }
         }
@@ -392,9 +420,72 @@ mod tests {
             let faces: Vec<_> = boxes
                 .map(|[x, y, width, height]| Observation::from_bbox(Rect::new(x, y, width, height)))
                 .collect();
-            let ids = tracker.assign(&faces, Duration::from_secs(frame.into()) / 24);
+            let time = Duration::from_secs(frame.into()) / 24;
+            let ids = reported(tracker.assign(&faces, time));
             assert_eq!(ids, [1, 2][..faces.len()], "{frame}");
         }
+    }
+
+    /// Boxes that `mediapipe` finds while two people pass each other, at a frame rate, and the number
+    /// of the person in each of them, 0 for a mistake.
+    #[test]
+    fn iou_leaves_out_mistakes_between_two_people() {
+        type Frame<'a> = &'a [([f32; 4], u32)];
+        #[rustfmt::skip]
+        let cases: [(u32, &[(u32, Frame)]); 2] = [
+            // A third face between the person in front and the one who comes out behind.
+            (24, &[
+                (0, &[([348.0, 229.0, 111.0, 130.0], 1), ([499.0, 252.0, 111.0, 136.0], 2)]),
+                (1, &[([355.0, 225.0, 115.0, 139.0], 1), ([498.0, 259.0, 105.0, 129.0], 2)]),
+                (5, &[([388.0, 227.0, 116.0, 138.0], 1)]),
+                (9, &[([420.0, 224.0, 114.0, 138.0], 1)]),
+                (12, &[([443.0, 228.0, 112.0, 136.0], 1)]),
+                (15, &[([468.0, 228.0, 112.0, 135.0], 1)]),
+                (16, &[([476.0, 226.0, 113.0, 142.0], 1)]),
+                (17, &[
+                    ([484.0, 228.0, 112.0, 134.0], 1),
+                    ([364.0, 254.0, 96.0, 132.0], 0),
+                    ([424.0, 256.0, 126.0, 116.0], 2),
+                ]),
+                (18, &[([492.0, 228.0, 110.0, 132.0], 1), ([365.0, 257.0, 114.0, 134.0], 2)]),
+                (19, &[([500.0, 228.0, 111.0, 133.0], 1), ([353.0, 258.0, 105.0, 126.0], 2)]),
+            ]),
+            // The landmarks of the person in front slip aside for a frame.
+            (60, &[
+                (0, &[([353.0, 226.0, 113.0, 133.0], 1), ([496.0, 261.0, 104.0, 124.0], 2)]),
+                (1, &[([358.0, 226.0, 115.0, 134.0], 1), ([491.0, 261.0, 106.0, 124.0], 2)]),
+                (2, &[([411.0, 238.0, 137.0, 138.0], 1), ([491.0, 247.0, 109.0, 138.0], 2)]),
+                (3, &[([364.0, 227.0, 114.0, 133.0], 1), ([485.0, 255.0, 110.0, 129.0], 2)]),
+            ]),
+        ];
+        for (fps, frames) in cases {
+            let mut tracker = Tracker::new(TrackerConfig::default());
+            for (frame, faces) in frames {
+                let seen: Vec<_> = faces
+                    .iter()
+                    .map(|([x, y, width, height], _)| Rect::new(*x, *y, *width, *height))
+                    .map(Observation::from_bbox)
+                    .collect();
+                let ids = tracker.assign(&seen, Duration::from_secs((*frame).into()) / fps);
+                let want: Vec<_> = faces
+                    .iter()
+                    .map(|(_, id)| Some(*id).filter(|id| *id > 0))
+                    .collect();
+                assert_eq!(ids, want, "{fps} Hz, {frame}");
+            }
+        }
+    }
+
+    #[test]
+    fn iou_reports_a_new_face_at_a_known_one_when_it_is_seen_again() {
+        let pair: Centers = &[100.0, 120.0];
+        let frames = [&[100.0][..], pair, pair, &[100.0], pair];
+        let want = [vec![1], vec![1], vec![1, 2], vec![1], vec![1, 2]];
+        assert_eq!(ids(TrackerKind::Iou, &frames), want);
+        assert_eq!(ids(TrackerKind::Iou, &[pair]), [[1, 2]]);
+        assert_eq!(ids(TrackerKind::Centroid, &frames)[1], [1, 2]);
+        let mistakes = [&[100.0][..], pair, &[100.0], pair];
+        assert_eq!(ids(TrackerKind::Iou, &mistakes)[3], [1]);
     }
 
     #[test]
@@ -443,7 +534,7 @@ mod tests {
         let mut seconds = 0..;
         let mut assign = |tracker: &mut Tracker, centers: &[f32]| {
             let time = seconds.next().map(Duration::from_secs);
-            tracker.assign(&row(centers), time.unwrap())
+            reported(tracker.assign(&row(centers), time.unwrap()))
         };
         assign(&mut tracker, &[100.0, 300.0]);
         assign(&mut tracker, &[300.0]);
@@ -476,16 +567,15 @@ mod tests {
             tracker.assign(&row(&[100.0]), Duration::ZERO);
             tracker.skip(lost);
             let ids = tracker.assign(&row(&[100.0]), time);
-            assert_eq!(ids, [1], "{kind:?} {lost}");
+            assert_eq!(ids, [Some(1)], "{kind:?} {lost}");
             assert!(tracker.ended_ids().is_empty());
         }
     }
 
     #[test]
-    fn coordinates_that_are_not_numbers_open_tracks_of_their_own() {
-        for kind in [TrackerKind::Centroid, TrackerKind::Iou] {
-            let frames: [&[f32]; 2] = [&[f32::NAN, 100.0], &[f32::NAN, 100.0]];
-            assert_eq!(ids(kind, &frames), [[1, 2], [3, 2]], "{kind:?}");
-        }
+    fn coordinates_that_are_not_numbers_continue_no_track() {
+        let frames: [&[f32]; 2] = [&[f32::NAN, 100.0], &[f32::NAN, 100.0]];
+        assert_eq!(ids(TrackerKind::Centroid, &frames), [[1, 2], [3, 2]]);
+        assert_eq!(ids(TrackerKind::Iou, &frames), [vec![1, 2], vec![2]]);
     }
 }
