@@ -38,6 +38,9 @@ const COLUMNS: [(&str, Kind); 18] = [
     ("label", Kind::Text),
 ];
 
+/// Size of the video for records without one, in pixels: it changes no value of the table.
+const ANY_SIZE: (u32, u32) = (1, 1);
+
 /// Columns that are not of a key of the face.
 const OF_THE_FRAME: usize = 3;
 
@@ -107,8 +110,13 @@ pub fn read(
     let at = |error: &dyn Display| format!("{}: {error}", video.record.display());
     let file = file::open(video.record).map_err(|error| at(&error))?;
     let mut replay = Replay::open(file).map_err(|error| at(&error))?;
+    if !replay.is_finished() {
+        return Err(at(&"it is cut off. Track the video again").into());
+    }
     let frames = replay.frames().len();
     for place in 0..frames {
+        // Refuses damage in values that are not in the table, too.
+        replay.report(place, ANY_SIZE).map_err(|error| at(&error))?;
         let text = replay.text(place).map_err(|error| at(&error))?;
         let frame: Frame = serde_json::from_slice(text).map_err(|error| at(&error))?;
         for face in &frame.tracked_objects {
