@@ -190,7 +190,7 @@ mod tests {
 
     const RECORD: &str = r#"{"metadata":{"tracking_engine":"x","width":8,"height":8},"frames":[
 {"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"},
-{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"is_speaking":true,"blendshapes":null,"blendshapes_raw":{"jawOpen":0.5},"blendshapes_corrected":true,"pose":{"yaw":-1.5},"landmarks":[[1,2.5,3],[4,5,6e1]]}],"pts":null,"status":"tracked"}
+{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"centroid_y":3,"bbox_xmin":1,"bbox_ymin":1,"bbox_width":4,"bbox_height":4,"confidence":0.5,"is_speaking":true,"blendshapes":null,"blendshapes_raw":{"jawOpen":0.5},"blendshapes_corrected":true,"pose":{"matrix":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]],"yaw":-1.5},"key_points":[[1,2.5],[4,6e1]]}],"pts":null,"status":"tracked"}
 ]}"#;
 
     #[test]
@@ -203,8 +203,8 @@ mod tests {
             "blendshapes_raw.jawOpen",
             "blendshapes_corrected",
             "pose.yaw",
+            "key_points",
             "landmarks",
-            "pose.matrix",
         ];
         let columns = columns(further.map(|name| column(name).unwrap()).into());
         let mut rows = Vec::new();
@@ -227,17 +227,14 @@ mod tests {
             ("frame", Cell::Integer(2)),
             ("pts", Cell::Missing),
             ("centroid_x", Cell::Integer(3)),
-            ("centroid_y", Cell::Missing),
+            ("bbox_xmax", Cell::Missing),
             ("is_speaking", Cell::Boolean(true)),
             ("blendshapes.jawOpen", Cell::Missing),
             ("blendshapes_raw.jawOpen", Cell::Double(0.5)),
             ("blendshapes_corrected", Cell::Boolean(true)),
             ("pose.yaw", Cell::Double(-1.5)),
-            (
-                "landmarks",
-                Cell::Floats(vec![1.0, 2.5, 3.0, 4.0, 5.0, 60.0]),
-            ),
-            ("pose.matrix", Cell::Missing),
+            ("key_points", Cell::Floats(vec![1.0, 2.5, 4.0, 60.0])),
+            ("landmarks", Cell::Missing),
         ] {
             assert_eq!(cell(name), &want, "{name}");
         }
