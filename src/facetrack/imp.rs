@@ -406,6 +406,11 @@ impl FaceTrack {
             .is_some_and(|state| state.is_outdated(&options))
     }
 
+    /// The state is held while a frame is analysed.
+    pub(super) fn is_analyzing(&self) -> bool {
+        self.state.try_lock().is_err()
+    }
+
     /// Pushes all frames under way.
     fn drain(&self) -> Result<(), gst::FlowError> {
         while let Some(buffer) = self.take_analyzed(true)? {

@@ -25,4 +25,10 @@ impl FaceTrack {
     pub fn effective_options(&self) -> serde_json::Map<String, serde_json::Value> {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
     }
+
+    /// Whether a frame is analysed at this moment.
+    #[must_use]
+    pub fn is_analyzing(&self) -> bool {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).is_analyzing()
+    }
 }

@@ -130,6 +130,11 @@ impl TrackJsonSink {
         }
     }
 
+    /// The state is held while a frame is recorded.
+    pub(super) fn is_recording(&self) -> bool {
+        self.state.try_lock().is_err()
+    }
+
     /// The stream ends before the video.
     pub(super) fn end_early(&self) {
         if let State::Recording(recording) = &mut *lock(&self.state) {
@@ -347,9 +352,7 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
             error_msg!(ResourceError::NoSpaceLeft, ("{error}"))
         }
         Write(..) | Interrupted => error_msg!(ResourceError::Write, ("{error}")),
-        Rename(..) | Vanished(..) | Lost(..) | Sync(..) => {
-            error_msg!(ResourceError::Close, ("{error}"))
-        }
+        Rename(..) | Vanished(..) | Sync(..) => error_msg!(ResourceError::Close, ("{error}")),
     }
 }
 

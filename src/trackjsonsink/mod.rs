@@ -47,4 +47,10 @@ impl TrackJsonSink {
     pub fn end_early(&self) {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).end_early();
     }
+
+    /// Whether a frame is recorded at this moment.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        gst::subclass::prelude::ObjectSubclassIsExt::imp(self).is_recording()
+    }
 }

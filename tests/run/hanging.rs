@@ -130,8 +130,12 @@ fn a_worker_that_hangs_while_starting_is_ended() {
 
 #[test]
 fn sigterm_ends_a_run_whose_worker_hangs_while_starting() {
-    let runs = ENDLESS.map(|script| Started::new(script, with_worker("")));
-    for mut run in runs {
+    // One that closes its output has ended.
+    let scripts = ENDLESS
+        .into_iter()
+        .filter(|script| !script.contains("exec >"));
+    let runs = scripts.map(|script| Started::new(script, with_worker("")));
+    for mut run in runs.collect::<Vec<_>>() {
         let start = run.signal("TERM");
         run.ends(Some(75), start, Duration::ZERO);
     }

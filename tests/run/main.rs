@@ -15,3 +15,4 @@ mod readable;
 mod same_bytes;
 mod segments;
 mod settings;
+mod terminal;

@@ -15,6 +15,12 @@ pub struct StoreError {
 }
 
 impl StoreError {
+    /// Whether a disk is full.
+    pub(crate) fn is_full(&self) -> bool {
+        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        kinds.contains(&self.source.kind())
+    }
+
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |source| Self { path, source }

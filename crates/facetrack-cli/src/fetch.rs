@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf, absolute};
 use facetrack::file;
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
+use facetrack::printable::Line;
 use facetrack_remedies::fetch_command;
 
 use crate::error::StoreError;
@@ -58,7 +59,7 @@ pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<(
         variables(&root, manifest),
     ];
     for note in notes.into_iter().flatten() {
-        output::print_line(note)?;
+        output::print(note + "\n")?;
     }
     if !needed.is_empty() {
         let missing = needed.len();
@@ -113,7 +114,7 @@ fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
     let lines = [Some(models), runtime].into_iter().flatten();
     let lines = lines
         .filter(|(_, path)| path.exists())
-        .map(|(variable, path)| format!("\n  {variable}={}", path.display()));
+        .map(|(variable, path)| format!("\n  {variable}={}", Line(path.display())));
     Some(format!(
         "Elements do not search {}. Set:{}",
         root.display(),
@@ -136,14 +137,17 @@ fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{title}{lines}"))
 }
 
-/// Where the file `name` is, in the user's folder or in one for all users; where it would be
-/// fetched to if it is in none.
+/// Where the file `name` is: models where elements find them, other files in the user's folder or in
+/// one for all users. If it is nowhere, the path that it would be fetched to.
 ///
 /// # Errors
 /// When the manifest does not have it.
 pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
     let file = known(manifest, name)?;
-    if let Some(path) = places::fetched(file) {
+    let paths = places::search_paths();
+    let model = paths.model(&file.name, &file.family, None).ok();
+    let model = model.filter(|_| file.kind == FileKind::Model);
+    if let Some(path) = model.or_else(|| places::fetched(file)) {
         return Ok(path);
     }
     let root = places::data_dir().ok_or(NO_PLACE)?;
@@ -209,7 +213,8 @@ fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Res
             Err(reason) => tried.push(format!("{source}: {reason}")),
         }
     }
-    output::complain(unavailable(file, &path, &tried));
+    let text = unavailable(file, &path, &tried);
+    text.lines().for_each(|line| output::complain(line));
     Ok(false)
 }
 

@@ -34,6 +34,12 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use facetrack::manifest;
+use facetrack::printable::Lines;
+
+use error::StoreError;
+
+/// Exit status where another try is worth it, such as after a full disk. `EX_TEMPFAIL` of sysexits.h.
+const TRY_AGAIN: u8 = 75;
 
 /// Tracks faces in many videos, and fetches and checks what the facetrack plugin needs
 #[derive(Parser)]
@@ -99,13 +105,33 @@ pub fn main() -> ExitCode {
     if arguments.next().is_some_and(|name| name == guard::NAME) {
         return guard::run(&arguments.collect::<Vec<_>>());
     }
-    match run(Arguments::parse().command) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => return show(&answer),
+    };
+    match run(arguments.command) {
         Ok(code) => code,
         Err(error) => {
             output::complain(format_args!("facetrack: {error}"));
-            ExitCode::FAILURE
+            match error.downcast_ref::<StoreError>() {
+                Some(error) if error.is_full() => TRY_AGAIN.into(),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
+}
+
+/// Shows the help, the version or wrong usage.
+fn show(answer: &clap::Error) -> ExitCode {
+    let text = answer.render();
+    if answer.use_stderr() {
+        eprint!("{}", Lines(text));
+    } else if let Err(error) = output::print(text) {
+        output::complain(format_args!("facetrack: {error}"));
+        return TRY_AGAIN.into();
+    }
+    let code = u8::try_from(answer.exit_code());
+    code.unwrap_or(u8::MAX).into()
 }
 
 fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
@@ -118,9 +144,10 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Index(arguments) => index::run(arguments)?,
         Command::Doctor => return Ok(doctor::run()?),
-        Command::Env => output::print(env::exports())?,
+        Command::Env => output::print_exactly(env::exports())?,
         Command::Path { file } => {
-            output::print_line(fetch::path(manifest::manifest(), &file)?.display())?;
+            let path = fetch::path(manifest::manifest(), &file)?;
+            output::print_exactly(format_args!("{}\n", path.display()))?;
         }
         Command::Report {
             track,

@@ -6,15 +6,25 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use facetrack::printable::{Line, Lines};
+
 use crate::error::StoreError;
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// Prints to standard output. A closed pipe is not an error.
+/// Prints lines to standard output, without other control characters. A closed pipe is not an error.
 ///
 /// # Errors
 /// When it can't be written, as to a full disk.
 pub fn print(text: impl Display) -> Result<(), StoreError> {
+    print_exactly(Lines(text))
+}
+
+/// Prints a text for another program to standard output. A closed pipe is not an error.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_exactly(text: impl Display) -> Result<(), StoreError> {
     match write(&text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(StoreError::at(Path::new(STANDARD_OUTPUT))),
@@ -35,17 +45,17 @@ fn write(text: &impl Display) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints a line to standard output, as [`print()`] does.
+/// Prints a single line to standard output, as [`print()`] does.
 ///
 /// # Errors
 /// As [`print()`].
 pub fn print_line(text: impl Display) -> Result<(), StoreError> {
-    print(format_args!("{text}\n"))
+    print_exactly(format_args!("{}\n", Line(text)))
 }
 
-/// Prints a line to standard error, the last place for a message.
+/// Prints a single line to standard error, the last place for a message.
 pub fn complain(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", Line(text));
 }
 
 /// A number of things in words.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use facetrack::printable::Line;
 use serde::Deserialize;
 
 use crate::{plot, size};
@@ -53,7 +54,7 @@ pub fn of_file(
     Ok(format!(
         "{}  file     {} ({})\n\n{}",
         summary(&track, elapsed),
-        fs::canonicalize(path)?.display(),
+        Line(fs::canonicalize(path)?.display()),
         size::human(text.len() as u64),
         picture(&track, blendshape)
     ))
@@ -65,6 +66,7 @@ fn summary(track: &Track, elapsed: Option<Duration>) -> String {
     let has_face = |frame: &&Frame| !frame.tracked_objects.is_empty();
     let with_face = track.frames.iter().filter(has_face).count();
     let faces = frames_of_each_face(track).len();
+    let engine = Line(engine);
     let mut out = format!(
         "  engine   {engine}\n  frames   {frames} at {fps:.3} fps\n  \
         faces    {faces}, in {with_face} of {frames} frames\n"

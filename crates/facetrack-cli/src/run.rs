@@ -54,13 +54,10 @@ use staging::Staging;
 use summary::Summary;
 
 use crate::error::StoreError;
-use crate::output;
+use crate::{TRY_AGAIN, output};
 
 /// Exit status of wrong usage, as clap has it.
 const USAGE: u8 = 2;
-
-/// Exit status of a run that did not end: another try is worth it. `EX_TEMPFAIL` of sysexits.h.
-const TRY_AGAIN: u8 = 75;
 
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
 const HOPELESS: u8 = 42;

@@ -1061,6 +1061,69 @@ fn unread(mut command: Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
+/// `/dev/full` is a disk without room.
+#[test]
+fn a_full_disk_is_a_reason_to_try_again() {
+    let sandbox = Sandbox::offline();
+    let report = sandbox.path("track.json");
+    fs::write(
+        &report,
+        r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#,
+    )
+    .unwrap();
+    fs::create_dir(sandbox.path("clips")).unwrap();
+    let index = sandbox.path("index.parquet");
+    let clips = sandbox.path("clips");
+    for arguments in [
+        &["doctor"][..],
+        &["env"],
+        &["path", "single_face.mp4"],
+        &["report", report.to_str().unwrap()],
+        &[
+            "index",
+            clips.to_str().unwrap(),
+            "--to",
+            index.to_str().unwrap(),
+        ],
+        &["fetch"],
+        &["--help"],
+        &["fetch", "--help"],
+        &["--version"],
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = sandbox.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(75), "{arguments:?}");
+    }
+}
+
+#[test]
+fn control_characters_are_not_printed() {
+    let sandbox = Sandbox::offline();
+    let name = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nfacetrack: all is well.json";
+    let report = sandbox.path(name);
+    let report = report.to_str().unwrap();
+    let words: [&[&str]; 5] = [
+        &["report", report],
+        &["export", report, "--to", report],
+        &["index", report, "--to", report],
+        &["fetch", "--manifest", report],
+        &["run", report],
+    ];
+    for arguments in words {
+        let output = sandbox.command(arguments).output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        let mut raw = text.chars().filter(|c| c.is_control() && *c != '\n');
+        assert_eq!(raw.next(), None, "{arguments:?}: {text:?}");
+        assert!(!text.contains("\nfacetrack: all is well"), "{text:?}");
+        assert!(
+            text.contains("u{1b}") || !text.contains("title"),
+            "{text:?}"
+        );
+    }
+}
+
 #[test]
 fn a_closed_pipe_changes_nothing() {
     let sandbox = Sandbox::offline();
@@ -1157,6 +1220,23 @@ fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
     fs::create_dir(of_all.parent().unwrap()).unwrap();
     fs::write(&of_all, "a clip").unwrap();
     assert_eq!(path("single_face.mp4"), of_all.to_str().unwrap());
+}
+
+#[test]
+fn the_path_of_a_model_is_the_one_that_elements_use() {
+    let sandbox = Sandbox::offline();
+    let collection = sandbox.path("collection");
+    fs::create_dir(&collection).unwrap();
+    let path = || {
+        let mut command = sandbox.command(&["path", "face_landmarker.task"]);
+        command.env("FACETRACK_MODELS_DIR", &collection);
+        said(&command.output().unwrap()).trim().to_owned()
+    };
+    let fetched = sandbox.path("data/facetrack/models/face_landmarker.task");
+    assert_eq!(path(), fetched.to_str().unwrap());
+    let own = collection.join("face_landmarker.task");
+    fs::write(&own, "a model").unwrap();
+    assert_eq!(path(), own.to_str().unwrap());
 }
 
 /// As a package of a distribution or `ldconfig` makes it known.

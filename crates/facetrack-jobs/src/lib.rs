@@ -188,6 +188,8 @@ pub enum Cause {
     OutOfSpace,
     /// The command asked for it.
     Stopped,
+    /// Its pipeline cannot be stopped. The worker is of no more use.
+    Stalled,
 }
 
 /// The outcome of a video.

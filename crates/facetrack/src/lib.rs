@@ -35,6 +35,7 @@ pub mod nms;
 pub mod observation;
 pub mod overlay;
 pub mod packet;
+pub mod printable;
 pub mod profile;
 pub mod record;
 pub mod replay;

@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
+use facetrack::printable::Line;
 use winit::event_loop::EventLoop;
 
 use drawing::Drawing;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
     match run(&command().get_matches()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("preview: {error}");
+            eprintln!("preview: {}", Line(error));
             ExitCode::FAILURE
         }
     }
@@ -120,7 +121,7 @@ fn run(arguments: &ArgMatches) -> Result<(), Box<dyn Error>> {
     );
     let shown = (drawing.clone(), outputs.clone());
     let tracking = Tracking::new(&source, &options, shown, events.create_proxy())?;
-    println!("{source}\n\n{}\n", controls::help());
+    println!("{}\n\n{}\n", Line(&source), controls::help());
     let mut preview = Preview::new(tracking, drawing, outputs);
     events.run_app(&mut preview)?;
     preview.outcome()

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::rc::Rc;
 use std::time::Instant;
 
+use facetrack::printable::Line;
 use gstfacetrack::meta::FaceTrackMeta;
 use winit::application::ApplicationHandler;
 use winit::dpi::LogicalSize;
@@ -100,7 +101,7 @@ impl Preview {
             Event::Opened(frame) => self.open(events, frame)?,
             Event::Drawn => self.request_redraw(),
             Event::Ready { engine, device } => {
-                println!("{engine} on {device}");
+                println!("{}", Line(format_args!("{engine} on {device}")));
                 // With the space, since the name of an engine may begin with the name of another.
                 self.notice.take_back(&format!("{engine} "));
                 // Another engine may have been requested in the meantime.
@@ -112,7 +113,7 @@ impl Preview {
             }
             Event::Neutral(text) => self.notice.show(text),
             Event::Warned(text) => {
-                eprintln!("{text}");
+                eprintln!("{}", Line(&text));
                 self.notice.show(&text);
             }
             Event::Ended => self.notice.show("The video is over."),
@@ -144,7 +145,7 @@ impl Preview {
     /// Starts or stops an output, and says so.
     fn output(&mut self, toggle: fn(&Outputs) -> Result<String, Box<dyn Error>>) {
         let text = toggle(&self.outputs).unwrap_or_else(|error| error.to_string());
-        println!("{text}");
+        println!("{}", Line(&text));
         self.notice.show(&text);
         self.entitle();
     }
@@ -294,7 +295,7 @@ impl ApplicationHandler<Event> for Preview {
     fn exiting(&mut self, _: &ActiveEventLoop) {
         self.tracking.stop();
         if let Err(error) = self.outputs.stop() {
-            eprintln!("{error}");
+            eprintln!("{}", Line(error));
         }
         self.drawing.stop();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The loaded engine, which all videos share, and the settings of the record.
 
+use facetrack::printable::Line;
 use facetrack_jobs::{Ready, Refused, Setup};
 use gst::glib;
 use gst::prelude::*;
@@ -137,7 +138,7 @@ fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, Refused> {
     let mut ready = None;
     while let Some(message) = bus.pop() {
         match message.view() {
-            gst::MessageView::Warning(warning) => eprintln!("{}", warning.error().message()),
+            gst::MessageView::Warning(warning) => eprintln!("{}", Line(warning.error().message())),
             gst::MessageView::Error(error) => return Err(refused(&error.error())),
             gst::MessageView::Element(_) => ready = Some(message),
             _ => (),

@@ -7,6 +7,7 @@ mod damage;
 mod ending;
 mod engine;
 mod faults;
+mod liveness;
 mod measure;
 mod overlap;
 mod pictures;
@@ -19,6 +20,7 @@ use std::io;
 use std::process::ExitCode;
 
 use engine::Engine;
+use facetrack::printable::Line;
 use facetrack_jobs::{Answer, Request, send};
 use requests::Requests;
 
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("facetrack-worker: {error}");
+            eprintln!("facetrack-worker: {}", Line(error));
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use facetrack::container::Movie;
+use facetrack::printable::Line;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
 use gst::glib;
 use gst_base::prelude::*;
@@ -17,6 +18,7 @@ use gstfacetrack::video;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::engine::Engine;
+use crate::liveness::{Parts, Watch};
 use crate::overlap::Overlap;
 use crate::requests::Requests;
 use crate::{branch, damage, ending, faults, measure, pictures, streams};
@@ -27,16 +29,9 @@ const POLL: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 /// Interval of progress messages. Our choice: a bar that moves twice a second.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time without a message and a running thread after which a pipeline counts as stalled. Our
-/// choice: threads end and start within milliseconds.
-const STALL: Duration = Duration::from_secs(5);
-
 /// How much earlier than a part a seek goes. Decoders shorten the frame that is shown at the target
 /// of a seek, so this frame begins before the part, and is left out. Our choice: any time would do.
 const BEFORE_PART: gst::ClockTime = gst::ClockTime::from_mseconds(1);
-
-/// The message about such a video.
-const STALLED: &str = "the file cannot be read: it is damaged, or lacks its beginning or end";
 
 /// Message of the pipeline: the decoder has announced all streams.
 const STREAMS_KNOWN: &str = "facetrack-worker-streams";
@@ -84,6 +79,7 @@ struct Playback {
     overlap: Option<Overlap>,
     missing: Option<String>,
     record: Option<Outcome>,
+    watch: Watch,
 }
 
 impl Playback {
@@ -106,6 +102,13 @@ impl Playback {
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
         damage::report_to(&sink, job.part);
+        let parts = Parts {
+            file: &file,
+            decoder: &decoder,
+            facetrack: &facetrack,
+            sink: &sink,
+        };
+        let watch = Watch::over(&parts, &job.video);
         let movie = shown::movie(&job.video);
         expect_streams(
             &pipeline,
@@ -127,6 +130,7 @@ impl Playback {
             stated_frames: movie.frames,
             missing: None,
             record: None,
+            watch,
         })
     }
 
@@ -150,6 +154,7 @@ impl Playback {
         if !outcome.status.has_record() {
             outcome.frames = self.frames();
         }
+        self.watch.conclude(&outcome);
         outcome
     }
 
@@ -163,20 +168,17 @@ impl Playback {
     /// Waits until the video ends.
     fn wait(&mut self, requests: &Requests) -> Outcome {
         let bus = self.pipeline.bus();
-        let (mut told, mut alive) = (Instant::now(), Instant::now());
+        let mut told = Instant::now();
         loop {
             let message = bus.as_ref().and_then(|bus| bus.timed_pop(POLL));
-            if message.is_some() || self.has_running_task() {
-                alive = Instant::now();
-            }
             if let Some(outcome) = message.and_then(|message| self.on_message(&message)) {
                 return outcome;
             }
             if requests.is_stopping() {
                 return stopped();
             }
-            if alive.elapsed() >= STALL {
-                return Outcome::without_record(Status::Failed, STALLED);
+            if let Some(stalled) = self.watch.outcome() {
+                return stalled;
             }
             if told.elapsed() >= PROGRESS_INTERVAL {
                 told = Instant::now();
@@ -210,7 +212,7 @@ impl Playback {
             gst::MessageView::Warning(warning)
                 if message.src() == Some(self.facetrack.upcast_ref()) =>
             {
-                eprintln!("{}", warning.error().message());
+                eprintln!("{}", Line(warning.error().message()));
                 None
             }
             _ => None,
@@ -305,14 +307,6 @@ impl Playback {
         let stop = gst::ClockTime::NONE;
         let sought = self.pipeline.seek(1.0, flags, set, Some(start), none, stop);
         sought.is_ok()
-    }
-
-    /// Whether any thread of the pipeline runs. decodebin drops an error that a demuxer posts
-    /// while it is being started, and then waits forever.
-    fn has_running_task(&self) -> bool {
-        let elements = self.pipeline.iterate_recurse().into_iter().flatten();
-        let mut pads = elements.flat_map(|element| element.pads());
-        pads.any(|pad| pad.task_state() == gst::TaskState::Started)
     }
 
     fn frames(&self) -> u64 {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use facetrack::printable::Line;
 use facetrack_jobs::Request;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -49,6 +50,7 @@ fn read(sender: &Sender<Request>, stop: &AtomicBool) {
                 let _ = sender.send(request);
             }
             Err(error) => {
+                let line = Line(line);
                 eprintln!("facetrack-worker: request not understood: {error}: {line}");
                 process::exit(1);
             }

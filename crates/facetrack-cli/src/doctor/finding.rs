@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use facetrack::printable::Line;
+
 /// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -46,9 +48,9 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {} {}", self.mark, self.text)?;
+        writeln!(f, "  {} {}", self.mark, Line(&self.text))?;
         match &self.remedy {
-            Some(remedy) => writeln!(f, "      → {remedy}"),
+            Some(remedy) => writeln!(f, "      → {}", Line(remedy)),
             None => Ok(()),
         }
     }

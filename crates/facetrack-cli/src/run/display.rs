@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
+use facetrack::printable::Line;
 use facetrack_jobs::{Progress, Status};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -189,7 +190,7 @@ impl Bars {
                 bar.set_style(style("{bar:30} {msg} {prefix}"));
                 let id = &videos[*index].id;
                 let part = part.map(|(number, count)| format!(" ({} of {count})", number + 1));
-                bar.set_prefix(format!("{id}{}", part.unwrap_or_default()));
+                bar.set_prefix(format!("{}{}", Line(id), part.unwrap_or_default()));
                 self.lanes.insert(*lane, bar);
             }
             Event::Progressed { lane, progress, .. } => {
@@ -218,7 +219,7 @@ impl Bars {
 
     fn print(&self, text: &str) {
         // A terminal that is gone shows nothing more.
-        let _ = self.all.println(text);
+        let _ = self.all.println(Line(text).to_string());
     }
 
     fn end(&self) {

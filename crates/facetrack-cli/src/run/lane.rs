@@ -357,8 +357,11 @@ impl Lane<'_> {
         let mut worker = self.worker(seat)?;
         let sent = worker.send(&Request::Job(Box::new(order.job)));
         sent.map_err(|error| error.to_string())?;
-        let outcome = self.follow(&mut worker, order.index)?;
-        seat.worker = Some(worker);
+        let mut outcome = self.follow(&mut worker, order.index)?;
+        let stalled = outcome.cause.take_if(|cause| *cause == Cause::Stalled);
+        if stalled.is_none() {
+            seat.worker = Some(worker);
+        }
         Ok(outcome)
     }
 

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use facetrack::file;
+use facetrack::printable::Line;
 use facetrack_jobs::{Cause, Outcome, Ready, Status};
 
 use super::arguments::RunArguments;
@@ -207,7 +208,8 @@ fn refusal(path: &Path) -> Option<(Status, Option<Cause>, String)> {
 pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String {
     let line = |(index, verb): (usize, &str)| {
         let Video { path, record, .. } = &videos[index];
-        format!("{verb:<10} {} -> {}\n", path.display(), record.display())
+        let (path, record) = (Line(path.display()), Line(record.display()));
+        format!("{verb:<10} {path} -> {record}\n")
     };
     let tracked = tasks.iter().map(|task| (task.index, "track"));
     let status = |report: &Report| (report.index, report.marker.outcome.status.word());
