@@ -38,7 +38,7 @@ pub fn download(
     }
     let wheels = into.join("wheels");
     command.arg("--dest").arg(&wheels).arg(&**package);
-    program::watch(&mut command)?;
+    program::watch(&mut command, program::MAX_FILE)?;
     places::only_file(&wheels).ok_or_else(|| format!("pip downloaded no wheel of {package}"))
 }
 

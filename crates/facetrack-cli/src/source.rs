@@ -17,6 +17,9 @@ const CONNECT_TIMEOUT: &str = "20";
 const STALL_TIMEOUT: &str = "60";
 const SLOWEST: &str = "1000";
 
+/// Seconds after which no other try begins, also if a server asks for a longer pause.
+const RETRY_TIMEOUT: &str = "60";
+
 /// Name of the file in the scratch folder, whatever its name in the manifest.
 const CANDIDATE: &str = "candidate";
 
@@ -41,10 +44,10 @@ pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathB
         }
         Source::Archive { url, member } => {
             let archive = scratch.join("archive.zip");
-            download(url, &archive)?;
+            download(url, program::MAX_FILE, &archive)?;
             (member, url, extract(&archive, member, file.size, &into))
         }
-        Source::Url { url } => return download(url, &into).map(|()| into),
+        Source::Url { url } => return download(url, file.size, &into).map(|()| into),
         Source::Copy(path) => return copy(path, file.size, &into).map(|()| into),
     };
     saved.map_err(|reason| format!("{member} in {origin}: {reason}"))?;
@@ -56,7 +59,8 @@ fn copy(path: &Path, size: u64, into: &Path) -> Result<(), String> {
     copy_up_to(size, path, into).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn download(url: &Address, into: &Path) -> Result<(), String> {
+/// Downloads at most a byte more than `size`.
+fn download(url: &Address, size: u64, into: &Path) -> Result<(), String> {
     let mut command = program::command("curl");
     if program::has_audience() {
         command.arg("--progress-bar");
@@ -68,11 +72,12 @@ fn download(url: &Address, into: &Path) -> Result<(), String> {
         // Also for redirections; and brackets in an address are no patterns.
         .args(["--proto", "=https", "--globoff"])
         .args(["--connect-timeout", CONNECT_TIMEOUT, "--retry", "2"])
+        .args(["--retry-max-time", RETRY_TIMEOUT])
         .args(["--speed-time", STALL_TIMEOUT, "--speed-limit", SLOWEST])
         .arg("--output")
         .arg(into)
         .arg(&**url);
-    program::watch(&mut command)
+    program::watch(&mut command, size + 1)
 }
 
 /// Unpacks one member, never more than `size` bytes of it.
