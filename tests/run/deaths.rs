@@ -50,8 +50,8 @@ fn a_video_whose_worker_dies_is_tried_again() {
 fn limits_end_a_video_after_two_attempts() {
     let folder = clips::videos(&[40, 2]);
     let folder = folder.path();
-    let line = format!("in --out out --timeout 0.5s --jobs 1 {SCRIPTED}");
-    slow(run(folder, &line), 50).exits(1);
+    let line = format!("in --out out --timeout 1s --jobs 1 {SCRIPTED}");
+    slow(run(folder, &line), 100).exits(1);
     let long = marker(&folder.join("out/clip0.json"));
     assert_eq!(
         (&long["status"], &long["attempts"]),

@@ -72,6 +72,7 @@ struct Started {
     alive: Alive,
     begun: Receiver<()>,
     script: &'static str,
+    start: Instant,
 }
 
 impl Started {
@@ -79,13 +80,16 @@ impl Started {
         let folder = clips::videos(&[2]);
         let (alive, begun) = Alive::new(folder.path());
         let endless = format!("exec 9>alive; echo begun >&9; {script}");
-        let child = run(folder.path(), &endless).start_with(Stdio::null());
+        let run = run(folder.path(), &endless);
+        let start = Instant::now();
+        let child = run.start_with(Stdio::null());
         Self {
             folder,
             child,
             alive,
             begun,
             script,
+            start,
         }
     }
 
@@ -122,10 +126,10 @@ fn with_command(arguments: &str) -> impl Fn(&Path, &str) -> Run {
 
 #[test]
 fn a_worker_that_hangs_while_starting_is_ended() {
-    let (start, limit) = (Instant::now(), Duration::from_millis(500));
+    let limit = Duration::from_millis(500);
     let runs = ENDLESS.map(|script| Started::new(script, with_worker("--timeout 0.5s")));
     runs.into_iter()
-        .for_each(|mut run| run.ends(Some(1), start, limit));
+        .for_each(|mut run| run.ends(Some(1), run.start, limit));
 }
 
 #[test]
@@ -147,10 +151,10 @@ const STOPS: &str = r#"(head -n 1; head -n 1 >/dev/null; kill -STOP $$; sleep 10
 #[test]
 fn a_worker_that_stops_itself_is_ended() {
     // Two attempts.
-    let (start, limit) = (Instant::now(), 2 * Duration::from_secs(1) + END);
+    let limit = 2 * Duration::from_secs(1) + END;
     let mut run = Started::new(STOPS, with_worker("--timeout 1s"));
     let mut terminated = Started::new(STOPS, with_worker(""));
-    run.ends(Some(1), start, limit);
+    run.ends(Some(1), run.start, limit);
     assert_eq!(status(&run.folder.path().join("out/clip0.json")), "failed");
     let start = terminated.signal("TERM");
     terminated.ends(Some(75), start, Duration::ZERO);
@@ -159,11 +163,11 @@ fn a_worker_that_stops_itself_is_ended() {
 #[test]
 fn a_command_that_hangs_is_ended_with_all_that_it_started() {
     // Two attempts.
-    let (start, limit) = (Instant::now(), 2 * Duration::from_secs(1));
+    let limit = 2 * Duration::from_secs(1);
     let scripts = ENDLESS.into_iter().chain(ESCAPING);
     let runs = scripts.map(|script| Started::new(script, with_command("--timeout 1s")));
     for mut run in runs.collect::<Vec<_>>() {
-        run.ends(Some(1), start, limit);
+        run.ends(Some(1), run.start, limit);
         let marker = marker(&run.folder.path().join("out/clip0.json"));
         let message = marker["message"].as_str().expect("a reason");
         assert!(message.contains("--timeout"), "{message}");
@@ -187,7 +191,7 @@ fn a_command_ends_with_its_run() {
 fn programs_that_a_command_leaves_are_ended() {
     let script = r#"cp "$1" "$2"; setsid sleep 1000 & sleep 1000 & exit 0"#;
     let mut run = Started::new(script, with_command(""));
-    run.ends(Some(0), Instant::now(), END);
+    run.ends(Some(0), run.start, END);
 }
 
 /// Lines that are not text, and more lines than anyone reads, do not keep a worker from its video.

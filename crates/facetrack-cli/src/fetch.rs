@@ -214,7 +214,7 @@ fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Res
         }
     }
     let text = unavailable(file, &path, &tried);
-    text.lines().for_each(|line| output::complain(line));
+    text.lines().for_each(output::complain);
     Ok(false)
 }
 

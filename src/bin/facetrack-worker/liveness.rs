@@ -308,6 +308,9 @@ mod tests {
         }
     }
 
+    /// The state of a video at each check.
+    type Samples = fn(u64) -> Sample;
+
     /// The number of checks after which a video has stalled.
     fn checks(sample: impl Fn(u64) -> Sample) -> Option<u64> {
         let mut judge = Judge::new(sample(0));
@@ -316,7 +319,7 @@ mod tests {
 
     #[test]
     fn videos_that_do_nothing_or_go_round_in_circles_have_stalled() {
-        let cases: [(&str, fn(u64) -> Sample, Option<u64>); 8] = [
+        let cases: [(&str, Samples, Option<u64>); 8] = [
             ("nothing", |_| sample(0), Some(5)),
             ("a loop", |check| sample(100 * check), Some(61)),
             (

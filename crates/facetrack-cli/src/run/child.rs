@@ -28,7 +28,7 @@ const PROGRAM: &str = "facetrack-worker";
 const POLL: Duration = Duration::from_millis(50);
 
 /// Time beyond `--timeout` for a worker to start. Our choice: short limits are meant for videos.
-const START: Duration = Duration::from_secs(4);
+const START: Duration = Duration::from_secs(3);
 
 /// Time to read the last answers of a worker that has ended. Our choice: they are in memory.
 const REST: Duration = Duration::from_secs(1);
