@@ -16,13 +16,17 @@ from typing import Any, Union
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ._run import Status
-from ._tables import FACE_COLUMNS, read
+from ._files import read_regular
+from ._run import Status, log
+from ._tables import FACE_COLUMNS, UnreadableRecord, read
 
 Source = Union[str, "os.PathLike[str]"]
 
 # Suffix of a marker. The rest of its path below the folder is the id of the video.
 MARKER = ".json.done"
+
+# Maximum size of a marker in bytes. Our choice: it has a few hundred.
+MARKER_SIZE = 1 << 20
 
 # Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
 PARTS = ".json.parts"
@@ -79,20 +83,50 @@ def _table_of(row: dict[str, Any]) -> pa.Table:
 
 
 def _markers(folder: Path) -> Iterator[str]:
-    def fail(error: OSError) -> None:
-        raise error
+    """Markers below a folder. An entry that cannot be read or named is left out with a warning."""
 
+    def fail(error: OSError) -> None:
+        if error.filename == os.fspath(folder):
+            raise error
+        log.warning("%s is left out: %s", ascii(error.filename), error.strerror)
+
+    # The folders that lead to a folder, to notice links to one of them.
+    above: dict[str, tuple[tuple[int, int], ...]] = {}
     for parent, folders, names in os.walk(folder, onerror=fail, followlinks=True):
+        seen = (*above.pop(parent, ()), _identity(parent))
         folders[:] = [name for name in folders if not name.endswith(PARTS)]
-        yield from (os.path.join(parent, name) for name in names if name.endswith(MARKER))
+        for name in list(folders):
+            path = os.path.join(parent, name)
+            if _identity(path) in seen:
+                log.warning("%s is left out: it is a link to a folder above it", ascii(path))
+                folders.remove(name)
+            above[path] = seen
+        for path in (os.path.join(parent, name) for name in names if name.endswith(MARKER)):
+            if _is_text(path):
+                yield path
+            else:
+                log.warning("%s is left out: its name is not UTF-8", ascii(path))
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _row(folder: Path, path: str) -> dict[str, Any]:
     record = path.removesuffix(".done")
     video = os.path.relpath(record, folder).removesuffix(".json")
     try:
-        return {**json.loads(Path(path).read_bytes()), "id": video, "record": record}
-    except (OSError, ValueError, TypeError) as error:
+        return {**json.loads(read_regular(path, MARKER_SIZE)), "id": video, "record": record}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         return _unreadable(video, record, error)
 
 
@@ -128,7 +162,10 @@ def write_index(
 
 
 def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
-    found = read(record).faces
+    tables = read(record)
+    if not tables.finished:
+        raise UnreadableRecord(f"{record}: it is cut off. Track the video again")
+    found = tables.faces
     found = found.add_column(0, "video", pa.repeat(video, len(found)))
     known = [name for name in schema.names if name in found.column_names]
     missing = [pa.field(name, pa.null()) for name in schema.names if name not in known]

@@ -153,16 +153,9 @@ class Run(Iterator[Status]):
         assert self._process.stdout is not None and self._process.stderr is not None
         self._events: IO[bytes] = self._process.stdout
         self._said: deque[str] = deque(maxlen=QUOTED)
-        self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,), daemon=True)
+        # The thread must not refer to the run, which ends when nothing else does.
+        self._listener = threading.Thread(target=_listen, args=(self._process.stderr, self._said), daemon=True)
         self._listener.start()
-
-    def _listen(self, errors: IO[bytes]) -> None:
-        """Passes standard error on, and keeps its end for an exception."""
-        with errors:
-            for line in errors:
-                text = line.decode(errors="replace")
-                self._said.append(text)
-                sys.stderr.write(text)
 
     def __next__(self) -> Status:
         if self.exit_code is not None:
@@ -212,6 +205,15 @@ class Run(Iterator[Status]):
 
     def __del__(self) -> None:
         self.close()
+
+
+def _listen(errors: IO[bytes], said: deque[str]) -> None:
+    """Passes standard error on, and keeps its end for an exception."""
+    with errors:
+        for line in errors:
+            text = line.decode(errors="replace")
+            said.append(text)
+            sys.stderr.write(text)
 
 
 def run(videos: Video | Iterable[Video], *, command: str = "facetrack", **options: Option) -> Run:

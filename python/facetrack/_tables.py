@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import simdjson
 
-if TYPE_CHECKING:
-    from typing import IO
+from ._checks import Damage, check_count, check_faces, check_frames, check_head
+from ._files import open_regular
 
 T = TypeVar("T")
 
@@ -55,8 +56,17 @@ FACE_COLUMNS = {
 }
 
 
+# Maximum size in bytes of a record that does not have a frame per line.
+LIMIT = 256 << 20
+
+# Errors of the libraries about values that a record cannot have.
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, pa.ArrowException)
+
+NoneType = type(None)
+
+
 class UnreadableRecord(ValueError):
-    """The file is not a dense or jsonl record."""
+    """The file is not a dense or jsonl record, or it is damaged."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +104,13 @@ class _Rows:
             self.columns[name].append(value)
         # `items` would make all numbers of a list values of Python.
         for name in row:
-            if name == without:
+            if name == without or name in more:
                 continue
             column = self.columns.get(name)
             if column is None:
                 column = self.columns[name] = []
+            if len(column) > self.rows:
+                raise Damage(f"`{name}` comes twice in an object")
             if len(column) != self.rows:
                 column.extend([None] * (self.rows - len(column)))
             column.append(_detached(row[name]))
@@ -144,7 +156,9 @@ def _add_columns(columns: dict[str, pa.Array], name: str, values: list[Any], kin
         columns[name] = _numbers(values)
     elif list in kinds:
         columns[name] = _lists(values)
-    elif kind is not None or kinds != {type(None)}:
+    elif kind is not None or kinds != {NoneType}:
+        if kind == pa.int64() and float in kinds:
+            raise Damage(f"`{name}` is not a whole number")
         columns[name] = pa.array(values, kind)
 
 
@@ -169,14 +183,19 @@ def _numbers(values: list[bytes | None]) -> pa.Array:
 
 
 def read(path: str | os.PathLike[str], *, to: str = "arrow") -> Tables[Any]:
-    """Reads a dense or jsonl record, finished or not.
+    """Reads a dense or jsonl record, finished or not. A damaged one raises `UnreadableRecord`.
 
     to: arrow, pandas or polars
     """
     if to not in ("arrow", "pandas", "polars"):
         raise ValueError(f"tables are arrow, pandas or polars, not {to!r}")
-    with open(path, "rb", buffering=BUFFER) as file:
-        tables = _read(Path(path), file)
+    with open_regular(path, BUFFER) as file:
+        try:
+            tables = _read(Path(path), file)
+        except UnreadableRecord:
+            raise
+        except DAMAGE as error:
+            raise UnreadableRecord(f"{os.fspath(path)}: {error}. Record it again") from error
     if to == "arrow":
         return tables
     return Tables(tables.metadata, _converted(tables.frames, to), _converted(tables.faces, to), tables.finished)
@@ -190,43 +209,105 @@ def _converted(table: pa.Table, to: str) -> Any:
     return polars.from_arrow(table)
 
 
-def _read(path: Path, file: IO[bytes]) -> Tables[pa.Table]:
-    head = file.readline().rstrip()
-    is_dense = head.endswith(FRAMES)
+def _read(path: Path, file: io.BufferedReader) -> Tables[pa.Table]:
+    first = next((line for line in map(_stripped, file) if line), b"")
     try:
-        metadata = json.loads(head[: -len(FRAMES)] + b"}" if is_dense else head)["metadata"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UnreadableRecord(f"{path}: not a record with format=dense or format=jsonl") from error
-    frames, faces = _Rows(FRAME_COLUMNS), _Rows(FACE_COLUMNS)
+        if first.endswith(FRAMES):
+            return _of_lines(file, _object(first[: -len(FRAMES)] + b"}")["metadata"], is_dense=True)
+        head = _object(first)
+        if "metadata" in head and "frames" not in head:
+            return _of_lines(file, head["metadata"], is_dense=False)
+    except (ValueError, KeyError) as error:
+        if isinstance(error, Damage):
+            raise
+    return _of_document(path, file)
+
+
+def _of_lines(file: io.BufferedReader, metadata: Any, *, is_dense: bool) -> Tables[pa.Table]:
+    """Reads a record with a frame per line."""
+    check_head(metadata)
+    rows = _Frames()
     parser = simdjson.Parser()
-    finished = False
-    for line in _lines(file):
-        if is_dense and line == b"]}":
-            finished = path.suffix != ".partial"
-            break
-        if not is_dense and line.startswith(b'{"trailer"'):
-            metadata = json.loads(line)["trailer"]
-            finished = True
-            break
+    is_closed = False
+    for line in filter(None, map(_stripped, file)):
         try:
-            frame = parser.parse(line)
-        except ValueError:
+            if is_closed := is_dense and line == b"]}":
+                continue
+            if not is_dense and line.startswith(b'{"trailer"'):
+                metadata, is_closed = _object(line)["trailer"], True
+                continue
+            frame = parser.parse(line.removesuffix(b",") if is_dense else line)
+            place = _place(frame)
+        except DAMAGE as error:
+            if file.peek(1):
+                raise Damage(f"the line after frame {rows.last}: {error}") from error
             # The last line of a record whose writer was killed.
+            is_closed = False
             break
-        _add_frame(frame, frames, faces)
+        rows.add(frame, place)
         # The parser can be used again when nothing refers to its document.
         del frame
-    return Tables(metadata, frames.to_arrow(), faces.to_arrow(), finished)
+    check_head(metadata)
+    return rows.tables(metadata, is_closed)
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    for line in file:
-        yield line.rstrip(b",\r\n")
+def _of_document(path: Path, file: io.BufferedReader) -> Tables[pa.Table]:
+    """Reads a dense record that another program has formatted."""
+    file.seek(0)
+    text = file.read(LIMIT + 1)
+    try:
+        document: Any = simdjson.Parser().parse(text if len(text) <= LIMIT else b"")
+        metadata, frames = document["metadata"].as_dict(), document["frames"]
+    except (*DAMAGE, AttributeError) as error:
+        raise UnreadableRecord(f"{path}: not a record with format=dense or format=jsonl") from error
+    check_head(metadata)
+    rows = _Frames()
+    for frame in frames:
+        rows.add(frame, _place(frame))
+    return rows.tables(metadata, is_closed=True)
 
 
-def _add_frame(frame: Any, frames: _Rows, faces: _Rows) -> None:
-    found = frame["tracked_objects"]
-    frames.add(frame, {"faces": len(found)}, without="tracked_objects")
-    place = {"frame": frame["frame"], "pts": frame["pts"]}
-    for face in found:
-        faces.add(face, place)
+class _Frames:
+    """The tables of the frames that were read."""
+
+    def __init__(self) -> None:
+        self.frames, self.faces = _Rows(FRAME_COLUMNS), _Rows(FACE_COLUMNS)
+        self.last = 0
+
+    def add(self, frame: Any, place: dict[str, Any]) -> None:
+        self.last = place["frame"]
+        found = frame["tracked_objects"]
+        self.frames.add(frame, {"faces": len(found)}, without="tracked_objects")
+        for face in found:
+            self.faces.add(face, place)
+
+    def tables(self, metadata: dict[str, Any], is_closed: bool) -> Tables[pa.Table]:
+        frames, faces = self.frames.to_arrow(), self.faces.to_arrow()
+        is_finished = is_closed and check_count(metadata, len(frames))
+        check_frames(frames)
+        check_faces(faces)
+        return Tables(metadata, frames, faces, is_finished)
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    value = json.loads(text.decode())
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    return value
+
+
+def _place(frame: Any) -> dict[str, Any]:
+    """Number and time of a frame.
+
+    Raises one of `DAMAGE` for a line that is no frame.
+    """
+    number, time, status = frame["frame"], frame.get("pts"), frame.get("status")
+    if type(number) is not int or type(time) not in (int, NoneType) or type(status) not in (str, NoneType):
+        raise ValueError("`frame`, `pts` or `status` is wrong")
+    if number < 0 or (time or 0) < 0:
+        raise ValueError("`frame` or `pts` is below 0")
+    return {"frame": number, "pts": time}
+
+
+def _stripped(line: bytes) -> bytes:
+    return line.strip(b" \t\r\n\x0c")

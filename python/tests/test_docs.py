@@ -43,6 +43,19 @@ def test_snippets_run(tmp_path: Path, page: str) -> None:
         subprocess.run([sys.executable, "-c", snippet], check=True)
 
 
+def test_pip_leaves_no_file_in_the_checkout(tmp_path: Path) -> None:
+    source = DOCS.parent / "python"
+    names = [path for path in source.rglob("*") if path.suffix != ".pyc" and path.name != "__pycache__"]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", tmp_path, source], check=True)
+    assert [path for path in source.rglob("*") if path.suffix != ".pyc" and path.name != "__pycache__"] == names
+    program = "import facetrack; print(facetrack.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, check=True, capture_output=True, text=True
+    )
+    assert found.stdout.strip() == str(tmp_path / "facetrack/__init__.py")
+
+
 def test_r_reads_the_table(tmp_path: Path) -> None:
     if shutil.which("Rscript") is None:
         pytest.skip("R is missing: install the package r-base-core")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """`facetrack.index`, of real runs."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -110,6 +111,36 @@ def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
             {"id": "gone", "status": None},
         ]
         assert "cannot be read" in table["message"][1].as_py()
+
+
+def test_one_odd_entry_does_not_stop_an_index(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    out = tmp_path / "out"
+    list(facetrack.run(clips(tmp_path / "in", 1), out=out, **SCRIPTED))
+    for name in ("one", "other"):
+        (out / name).mkdir()
+        (out / name / "loop").symlink_to(out)
+    marker = (out / "clip0.json.done").read_bytes()
+    Path(os.fsdecode(os.fsencode(out) + b"/\xff.json.done")).write_bytes(marker)
+    os.mkfifo(out / "pipe.json.done")
+    (out / "zero.json.done").symlink_to("/dev/zero")
+    (out / "nested.json.done").write_text("[" * 100_000)
+    table = facetrack.index(out)
+    statuses = dict(zip(table["id"].to_pylist(), table["status"].to_pylist()))
+    assert statuses == {"clip0": "complete", "nested": None, "pipe": None, "zero": None}
+    assert caplog.text.count("a link to a folder above it") == 2
+    assert caplog.text.count("its name is not UTF-8") == 1
+
+
+def test_a_cut_record_is_not_indexed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    list(facetrack.run(clips(tmp_path / "in", 1), out=out, **SCRIPTED))
+    record = out / "clip0.json"
+    record.write_bytes(record.read_bytes()[:-300])
+    faces = tmp_path / "faces.parquet"
+    with pytest.raises(facetrack.UnreadableRecord, match="it is cut off"):
+        facetrack.write_index(tmp_path / "videos.parquet", out, faces=faces)
+    assert "it is cut off" in command(out, "--faces", faces)
+    assert not faces.exists()
 
 
 def test_links_and_devices_are_not_replaced(tmp_path: Path) -> None:

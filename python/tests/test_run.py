@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from videos import SCRIPTED, SLOW, clips, forty, records
+from videos import SCRIPTED, SLOW, clips, forty, processes, records
 
 import facetrack
 
@@ -84,6 +84,14 @@ def test_a_closed_run_ends(tmp_path: Path) -> None:
     run.close()
     with pytest.raises(StopIteration):
         next(run)
+
+
+def test_a_run_ends_when_its_loop_is_left(tmp_path: Path) -> None:
+    folder = clips(tmp_path / "in", 4, frames=200)
+    out = tmp_path / "out"
+    for _ in facetrack.run(folder, out=out, jobs=1, **SLOW):
+        break
+    assert not processes(str(out)) and len(records(out)) < 4
 
 
 def test_nothing_is_imported_before_it_is_used() -> None:

@@ -2,7 +2,10 @@
 """`facetrack.read`, compared with the JSON."""
 
 import json
+import os
+import random
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any, Optional
 
@@ -135,3 +138,63 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             facetrack.read(tmp_path / "file.json")
     with pytest.raises(FileNotFoundError):
         facetrack.read(tmp_path / "nowhere.json")
+
+
+def changed(content: bytes, noise: random.Random) -> bytes:
+    """One to three bytes of a record replaced, half of the time by ones that JSON has."""
+    text = bytearray(content)
+    for _ in range(noise.randint(1, 3)):
+        any_byte, of_json = noise.randrange(256), ord(noise.choice('0123456789{}[]",:.-eE'))
+        text[noise.randrange(len(text))] = noise.choice((any_byte, of_json))
+    return bytes(text)
+
+
+@pytest.mark.parametrize("form", ["dense", "jsonl"])
+def test_damaged_records_are_refused_as_by_the_command(tmp_path: Path, form: str) -> None:
+    clip(tmp_path / "clip.mp4", 12)
+    options = {"format": form, "verbose": True, "script": "face; landmarks"}
+    whole = record(tmp_path, tmp_path / "clip.mp4", engine="scripted", set=options).read_bytes()
+    noise, path = random.Random(1), tmp_path / "damaged.json"
+    verdicts = set()
+    for number in range(300):
+        path.write_bytes(changed(whole, noise))
+        command = ["facetrack", "export", path, "--format", "csv", "--out", tmp_path / "faces.csv"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            tables = facetrack.read(path)
+        except facetrack.UnreadableRecord as error:
+            assert done.returncode == 1 and str(path) in str(error), (number, error, done.stderr)
+            verdicts.add("refused")
+            continue
+        assert done.returncode == 0, (number, done.stderr)
+        assert tables.finished == ("cut off" not in done.stderr), (number, done.stderr)
+        assert len(tables.faces) == len((tmp_path / "faces.csv").read_text().splitlines()) - 1, number
+        verdicts.add("read")
+    assert verdicts == {"refused", "read"}
+
+
+def test_removed_lines_are_noticed(tmp_path: Path) -> None:
+    clip(tmp_path / "clip.mp4", 5)
+    path = record(tmp_path, tmp_path / "clip.mp4", **SCRIPTED)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2] + lines[3:]))
+    with pytest.raises(facetrack.UnreadableRecord, match="it has 4 frames, but its metadata says 5"):
+        facetrack.read(path)
+    # Without its count it is a record that was not finished.
+    path.write_bytes(b"".join(lines).replace(b'"total_frames":5', b'"total_frames":0'))
+    assert not facetrack.read(path).finished
+
+
+def test_a_reformatted_record_is_the_same(tmp_path: Path) -> None:
+    clip(tmp_path / "clip.mp4", 5)
+    path = record(tmp_path, tmp_path / "clip.mp4", **SCRIPTED)
+    whole = facetrack.read(path)
+    path.write_text(json.dumps(json.loads(path.read_bytes()), indent=2))
+    assert facetrack.read(path) == whole
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(OSError, match="not a regular file"):
+            facetrack.read(path)

@@ -443,14 +443,13 @@ fn unreadable(error: VideoError) -> EngineError {
 }
 
 fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineError {
-    EngineError::Frame(format!(
-        "a buffer of {} bytes is too small for {}×{} {}, which needs {} bytes",
-        buffer.size(),
-        info.width(),
-        info.height(),
-        info.format(),
-        info.size()
-    ))
+    let (size, needed) = (buffer.size(), info.size());
+    let frame = format!("{}×{} {}", info.width(), info.height(), info.format());
+    EngineError::Frame(if size < needed {
+        format!("a buffer of {size} bytes is too small for {frame}, which needs {needed} bytes")
+    } else {
+        format!("a buffer of {size} bytes with a frame of {frame} cannot be mapped for reading")
+    })
 }
 
 /// Number of frames that are lost between two frames that are this far apart; `None` if there are

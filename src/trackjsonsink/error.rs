@@ -50,6 +50,9 @@ pub(super) enum OutputError {
     /// The unfinished file or its folder is gone at the end; a copy is at the second path.
     #[error("the unfinished file of {path} or its folder was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
     Vanished(PathBuf, PathBuf),
+    /// The same, and it cannot be copied.
+    #[error("the unfinished file of {path} or its folder was removed, and a copy of the record cannot be written to the folder for temporary files: {1}. Record it again", path = .0.display())]
+    Lost(PathBuf, #[source] io::Error),
 }
 
 /// The remedy for the user.

@@ -352,7 +352,9 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
             error_msg!(ResourceError::NoSpaceLeft, ("{error}"))
         }
         Write(..) | Interrupted => error_msg!(ResourceError::Write, ("{error}")),
-        Rename(..) | Vanished(..) | Sync(..) => error_msg!(ResourceError::Close, ("{error}")),
+        Rename(..) | Vanished(..) | Lost(..) | Sync(..) => {
+            error_msg!(ResourceError::Close, ("{error}"))
+        }
     }
 }
 

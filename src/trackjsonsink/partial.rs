@@ -59,6 +59,8 @@ impl RecordFile {
         for _ in 0..ATTEMPTS {
             let Some(file) = open(&path)? else { continue };
             if !has_lines(&file).map_err(create)? {
+                // A kill has left it.
+                remove_if_there(&with_suffix(&path, NEW)).map_err(create)?;
                 return Ok(Self::new(file, path, Some(old)));
             }
             set_aside(&path, &old).map_err(create)?;
@@ -93,7 +95,8 @@ impl RecordFile {
         }
     }
 
-    /// Gives the whole file the name `path`, and removes the unfinished file of an earlier run.
+    /// Gives the whole file the name `path`, and removes the unfinished file of an earlier run. A
+    /// file that has its final name must still be there.
     ///
     /// # Errors
     /// [`OutputError::Exists`] when there is such a file by now, unless `overwrite` is set;
@@ -102,6 +105,7 @@ impl RecordFile {
     pub(super) fn finish(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
         let synced = lock(&self.file).sync_all();
         synced.map_err(|error| OutputError::Write(self.path.clone(), error))?;
+        self.check_name(path)?;
         if let Some(old) = &self.old {
             self.rename(path, overwrite)?;
             if let Err(error) = remove_if_there(old) {
@@ -111,12 +115,18 @@ impl RecordFile {
         sync_folder(path).map_err(|error| OutputError::Sync(path.to_owned(), error))
     }
 
-    fn rename(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
-        if !is_at(&lock(&self.file), &self.path).unwrap_or(true)
-            && let Ok(rescued) = self.rescue(path)
-        {
-            return Err(OutputError::Vanished(path.to_owned(), rescued));
+    /// Rescues a file that has lost its name.
+    fn check_name(&self, path: &Path) -> Result<(), OutputError> {
+        if is_at(&lock(&self.file), &self.path).unwrap_or(true) {
+            return Ok(());
         }
+        match self.rescue(path) {
+            Ok(rescued) => Err(OutputError::Vanished(path.to_owned(), rescued)),
+            Err(error) => Err(OutputError::Lost(path.to_owned(), error)),
+        }
+    }
+
+    fn rename(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
         rename(&self.path, path, overwrite).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => OutputError::Exists(path.to_owned()),
             _ => OutputError::Rename(self.path.clone(), path.to_owned(), error),

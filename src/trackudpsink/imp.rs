@@ -164,10 +164,14 @@ impl TrackUdpSink {
             Problem::Unfit => format!(
                 "{faces} cannot be sent, because packets need OpenSeeFace's landmarks. Set engine=openseeface on facetrack"
             ),
-            Problem::TooMany(port) => too_many_text(port),
+            Problem::TooMany(port) => too_many_text(self.protocol(), port),
             Problem::Lack(lack) => lack_text(faces, lack),
         };
         gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
+    }
+
+    fn protocol(&self) -> Protocol {
+        lock(&self.options).settings.protocol
     }
 
     /// The running time of a frame; `None` if it has no timestamp.
@@ -188,17 +192,17 @@ fn lack_text(faces: &str, lack: Lack) -> String {
     )
 }
 
-/// The warning about faces without a port, if the first face is sent to `port`.
-fn too_many_text(port: u16) -> String {
-    let ports = usize::from(u16::MAX - port) + 1;
-    let remedy = if ports < Protocol::MAX_PORTS {
+/// The warning about faces that are not sent, if the first face is sent to `port`.
+fn too_many_text(protocol: Protocol, port: u16) -> String {
+    let slots = 0..protocol.max_faces();
+    let most = slots.map_while(|slot| protocol.port_of(port, slot)).count();
+    let remedy = if most < protocol.max_faces() {
         "Lower `port`, or set"
     } else {
         "Set"
     };
-    let most = ports.min(Protocol::MAX_PORTS);
     format!(
-        "the number of faces that are sent is limited to {most}, because each has a port. {remedy} max-faces on facetrack, or protocol=livelink"
+        "the number of faces that are sent is limited to {most}. {remedy} max-faces on facetrack"
     )
 }
 
@@ -276,7 +280,8 @@ impl ElementImpl for TrackUdpSink {
     }
 }
 
-/// Nothing here waits but the base class, for the clock, so there is nothing to unlock.
+/// Nothing here waits but the base class, for the clock, and a frame has a limited number of packets,
+/// so there is nothing to unlock.
 impl BaseSinkImpl for TrackUdpSink {
     /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
     /// packed ones.

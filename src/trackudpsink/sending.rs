@@ -45,7 +45,7 @@ pub(super) enum Problem {
     Unfit,
     /// An engine does not measure everything that moves an avatar.
     Lack(Lack),
-    /// Not every face has a port. The first one has this port.
+    /// There are more faces than are sent or have a port. The first one has this port.
     TooMany(u16),
 }
 
@@ -103,8 +103,13 @@ impl Sending {
         let ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
         let slots = self.slots.assign(&ids);
         let mut sent = Sent::default();
+        let protocol = self.encoder.protocol;
         for (face, slot) in std::iter::zip(&report.faces, slots) {
-            let needs_avatar = self.encoder.protocol.needs_avatar();
+            if slot >= protocol.max_faces() {
+                self.tell(Problem::TooMany(destinations[0].address.port()), &mut sent);
+                continue;
+            }
+            let needs_avatar = protocol.needs_avatar();
             let avatar = needs_avatar.then(|| Avatar::new(&face.face, &view));
             let lack = avatar.as_ref().and_then(|it| self.coverage.add(it));
             sent.problem = sent.problem.or(lack.map(Problem::Lack));

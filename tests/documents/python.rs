@@ -171,31 +171,3 @@ fn missing_modules_are_named_with_their_packages() {
         }
     }
 }
-
-/// A Python without the checkout in its path.
-#[test]
-fn pip_installs_the_module() {
-    if !has_bindings() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    // pip builds in the folder that it installs from.
-    let command = format!(
-        "cp -r '{}' '{}' && {PYTHON} -m pip install --quiet --no-deps --no-build-isolation --no-index \
-         --disable-pip-version-check --root-user-action=ignore --target '{}' '{}' && cd / \
-         && PYTHONPATH='{}' {PYTHON} -c 'import facetrack; print(facetrack.__file__)'",
-        file("python").display(),
-        at("source"),
-        at("installed"),
-        at("source"),
-        at("installed"),
-    );
-    let Finished { success, text } = Tool::new("sh").arg("-c").arg(&command).run();
-    if text.contains("No module named pip") || text.contains("No module named 'setuptools'") {
-        common::skip_for_want_of("pip", "python3-pip");
-        return;
-    }
-    assert!(success, "{text}");
-    assert_eq!(text.trim(), at("installed/facetrack/__init__.py"));
-}

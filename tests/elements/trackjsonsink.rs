@@ -947,24 +947,28 @@ fn a_full_device_is_an_error() {
 
 #[test]
 fn a_vanished_folder_is_told_and_the_record_rescued() {
-    let name = format!("facetrack-rescue-{}.json", std::process::id());
-    let folder = tempfile::tempdir().expect("a folder");
-    let inner = folder.path().join("inner");
-    fs::create_dir(&inner).expect("room");
-    let mut sink = Sink::with(|element| {
-        element.set_property("location", path_text(&inner.join(&name)));
-    });
-    sink.push_nth(0);
-    fs::remove_dir_all(&inner).expect("ours");
-    assert!(!sink.harness.push_event(gst::event::Eos::new()));
-    let error = sink.error();
-    let rescued = std::env::temp_dir().join(&name);
-    assert!(
-        error.contains("was removed") && error.contains(path_text(&rescued)),
-        "{error}"
-    );
-    assert_eq!(numbers(&json(&rescued)), [1]);
-    fs::remove_file(rescued).expect("ours");
+    for format in ["dense", "jsonl", "reduced"] {
+        let name = format!("facetrack-rescue-{}.{format}", std::process::id());
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).expect("room");
+        let mut sink = Sink::with(|element| {
+            element.set_property_from_str("format", format);
+            element.set_property("location", path_text(&inner.join(&name)));
+        });
+        sink.push_nth(0);
+        fs::remove_dir_all(&inner).expect("ours");
+        assert!(!sink.harness.push_event(gst::event::Eos::new()), "{format}");
+        let error = sink.error();
+        let rescued = std::env::temp_dir().join(&name);
+        assert!(
+            error.contains("was removed") && error.contains(path_text(&rescued)),
+            "{error}"
+        );
+        let text = fs::read_to_string(&rescued).expect("a record");
+        assert!(text.contains(r#"{"frame":1,"#), "{text}");
+        fs::remove_file(rescued).expect("ours");
+    }
 }
 
 #[test]

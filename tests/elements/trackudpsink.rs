@@ -195,7 +195,7 @@ fn each_face_of_a_frame_is_a_packet() {
 
 /// `facetracker.py` sends nothing with 40 faces and more, since it sends them all at once.
 #[test]
-fn there_is_no_limit_to_faces() {
+fn more_faces_are_sent_than_by_the_original() {
     let receiver = Receiver::new();
     let mut sink = Sink::to(receiver.port());
     // Read as they come: the receiver's buffer does not hold them all.

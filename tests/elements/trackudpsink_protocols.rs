@@ -141,18 +141,19 @@ fn faces_without_names_have_ports() {
 }
 
 #[test]
-fn there_are_ports_for_some_faces() {
-    for (port, ports, remedy) in [
-        (0, 16, "Set max-faces"),
-        (65530, 6, "Lower `port`, or set max-faces"),
+fn some_of_many_faces_are_sent() {
+    for (protocol, port, most, remedy) in [
+        ("ifacialmocap", 0, 16, "Set max-faces"),
+        ("ifacialmocap", 65530, 6, "Lower `port`, or set max-faces"),
+        ("livelink", 0, 100, "Set max-faces"),
     ] {
-        let mut sink = sink("ifacialmocap", local(30), port);
+        let mut sink = sink(protocol, local(30), port);
         for _ in 0..3 {
-            sink.push_faces(faces(20));
+            sink.push_faces(faces(120));
         }
-        assert_eq!(sink.counts(), (3 * ports, 0));
+        assert_eq!(sink.counts(), (3 * most, 0));
         let warning = text(&sink.bus, gst::MessageType::Warning);
-        for part in [remedy, &format!("limited to {ports}, ")] {
+        for part in [remedy, &format!("limited to {most}.")] {
             assert!(warning.contains(part), "{warning}");
         }
         sink.assert_silent();

@@ -32,9 +32,15 @@ choices! {
 }
 
 impl Protocol {
-    /// Faces of a frame that are sent if each has a port of its own. Our choice: more people do not
-    /// fit in front of a camera that sees their expressions.
-    pub const MAX_PORTS: usize = 16;
+    /// Maximum number of faces of a frame that are sent. Our choice where each has a port: more
+    /// people do not fit in front of a camera that sees their expressions. Otherwise it is the
+    /// maximum of facetrack's `max-faces`.
+    pub const fn max_faces(self) -> usize {
+        match self {
+            Self::OpenSeeFace | Self::LiveLink => 100,
+            Self::Vmc | Self::IFacialMocap => 16,
+        }
+    }
 
     /// Whether packets are made of an [`Avatar`]; otherwise of an observation.
     pub fn needs_avatar(self) -> bool {
@@ -52,11 +58,12 @@ impl Protocol {
     }
 
     /// The port for the face with number `slot` if the first face is sent to `port`; `None` if the
-    /// face has none. Where packets do not say which face they are of, each face has its own port.
+    /// face is not sent. Where packets do not say which face they are of, each face has its own
+    /// port.
     pub fn port_of(self, port: u16, slot: usize) -> Option<u16> {
         match self {
+            _ if slot >= self.max_faces() => None,
             Self::OpenSeeFace | Self::LiveLink => Some(port),
-            Self::Vmc | Self::IFacialMocap if slot >= Self::MAX_PORTS => None,
             Self::Vmc | Self::IFacialMocap => port.checked_add(slot as u16),
         }
     }

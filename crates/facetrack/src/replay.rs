@@ -21,7 +21,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 pub use self::head::Times;
-use self::index::{Entry, Index};
+use self::index::{End, Entry, Index};
 use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus, ReportSource};
 use super::wire::Frame;
@@ -65,6 +65,16 @@ pub enum ReplayError {
     /// The head says something that can't be.
     #[error("its metadata is damaged: {0}. Record it again")]
     Head(String),
+    /// Lines are missing, or there are too many.
+    #[error(
+        "it has {frames} frames, but its metadata says {stated}: lines were removed or damaged. Record it again, or correct total_frames"
+    )]
+    Count {
+        /// `total_frames` in its metadata.
+        stated: u64,
+        /// Number of frames in it.
+        frames: u64,
+    },
     /// A frame says something that can't be.
     #[error("line {line}, frame {frame}: {reason}. Record it again, or fix the line")]
     Frame {
@@ -125,7 +135,15 @@ impl<S: Read + Seek> Replay<S> {
 
     /// The line that a broken end has cut off, from 1; the frames before it are whole.
     pub fn cut_line(&self) -> Option<u64> {
-        self.index.cut_line
+        match self.index.end {
+            End::CutAt(line) => Some(line),
+            End::Finished | End::Unfinished => None,
+        }
+    }
+
+    /// Whether the record was finished and has all of its lines.
+    pub fn is_finished(&self) -> bool {
+        self.index.end == End::Finished
     }
 
     /// The report for a frame, by its index in [`Replay::frames`]; `None` if the frame was not

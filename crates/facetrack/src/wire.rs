@@ -30,6 +30,15 @@ pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
     T::deserialize(StrDeserializer::<WordError>::new(name)).ok()
 }
 
+/// The value that a text is in JSON. Other than `serde_json`, this refuses a text whose skipped
+/// parts are not UTF-8.
+///
+/// # Errors
+/// The reason.
+pub(crate) fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
+    serde_json::from_str(str::from_utf8(text).map_err(serde::de::Error::custom)?)
+}
+
 /// One frame.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "frame"))]

@@ -38,6 +38,9 @@ const COLUMNS: [(&str, Kind); 18] = [
     ("label", Kind::Text),
 ];
 
+/// Size of the video for records without one, in pixels: it changes no value of the table.
+const ANY_SIZE: (u32, u32) = (1, 1);
+
 /// Columns that are not of a key of the face.
 const OF_THE_FRAME: usize = 3;
 
@@ -107,8 +110,13 @@ pub fn read(
     let at = |error: &dyn Display| format!("{}: {error}", video.record.display());
     let file = file::open(video.record).map_err(|error| at(&error))?;
     let mut replay = Replay::open(file).map_err(|error| at(&error))?;
+    if !replay.is_finished() {
+        return Err(at(&"it is cut off. Track the video again").into());
+    }
     let frames = replay.frames().len();
     for place in 0..frames {
+        // Refuses damage in values that are not in the table, too.
+        replay.report(place, ANY_SIZE).map_err(|error| at(&error))?;
         let text = replay.text(place).map_err(|error| at(&error))?;
         let frame: Frame = serde_json::from_slice(text).map_err(|error| at(&error))?;
         for face in &frame.tracked_objects {
@@ -182,7 +190,7 @@ mod tests {
 
     const RECORD: &str = r#"{"metadata":{"tracking_engine":"x","width":8,"height":8},"frames":[
 {"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"},
-{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"is_speaking":true,"blendshapes":null,"blendshapes_raw":{"jawOpen":0.5},"blendshapes_corrected":true,"pose":{"yaw":-1.5},"landmarks":[[1,2.5,3],[4,5,6e1]]}],"pts":null,"status":"tracked"}
+{"frame":2,"tracked_objects":[{"id":"obj_1","centroid_x":3,"centroid_y":3,"bbox_xmin":1,"bbox_ymin":1,"bbox_width":4,"bbox_height":4,"confidence":0.5,"is_speaking":true,"blendshapes":null,"blendshapes_raw":{"jawOpen":0.5},"blendshapes_corrected":true,"pose":{"matrix":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]],"yaw":-1.5},"key_points":[[1,2.5],[4,6e1]]}],"pts":null,"status":"tracked"}
 ]}"#;
 
     #[test]
@@ -195,8 +203,8 @@ mod tests {
             "blendshapes_raw.jawOpen",
             "blendshapes_corrected",
             "pose.yaw",
+            "key_points",
             "landmarks",
-            "pose.matrix",
         ];
         let columns = columns(further.map(|name| column(name).unwrap()).into());
         let mut rows = Vec::new();
@@ -219,17 +227,14 @@ mod tests {
             ("frame", Cell::Integer(2)),
             ("pts", Cell::Missing),
             ("centroid_x", Cell::Integer(3)),
-            ("centroid_y", Cell::Missing),
+            ("bbox_xmax", Cell::Missing),
             ("is_speaking", Cell::Boolean(true)),
             ("blendshapes.jawOpen", Cell::Missing),
             ("blendshapes_raw.jawOpen", Cell::Double(0.5)),
             ("blendshapes_corrected", Cell::Boolean(true)),
             ("pose.yaw", Cell::Double(-1.5)),
-            (
-                "landmarks",
-                Cell::Floats(vec![1.0, 2.5, 3.0, 4.0, 5.0, 60.0]),
-            ),
-            ("pose.matrix", Cell::Missing),
+            ("key_points", Cell::Floats(vec![1.0, 2.5, 4.0, 60.0])),
+            ("landmarks", Cell::Missing),
         ] {
             assert_eq!(cell(name), &want, "{name}");
         }

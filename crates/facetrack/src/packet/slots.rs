@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Small numbers for faces.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
 /// Numbers of faces as OpenSeeFace's receivers expect them: a single face always has number 0, and
 /// a face keeps its number while it is seen.
 ///
@@ -14,27 +17,23 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The number of each identity of the next frame, in their order. Identities differ from one
-    /// another.
+    /// The number of each identity of the next frame, in their order. An identity that is there
+    /// twice has one number.
     pub fn assign(&mut self, ids: &[u32]) -> Vec<usize> {
+        let seen: HashSet<_> = ids.iter().collect();
+        let known = std::iter::zip(self.tracks.iter().copied(), 0..);
+        let (kept, free): (Vec<_>, Vec<_>) = known.partition(|(id, _)| seen.contains(id));
+        let mut numbers: HashMap<u32, usize> = kept.into_iter().collect();
+        let mut free = free.into_iter().map(|(_, number)| number);
         for id in ids {
-            if !self.tracks.contains(id) {
-                self.give(*id, ids);
+            if let Entry::Vacant(place) = numbers.entry(*id) {
+                let number = free.next().unwrap_or(self.tracks.len());
+                self.tracks.resize(self.tracks.len().max(number + 1), *id);
+                self.tracks[number] = *id;
+                place.insert(number);
             }
         }
-        ids.iter().filter_map(|id| self.number_of(*id)).collect()
-    }
-
-    /// Gives `id` the lowest number that none of `seen` has.
-    fn give(&mut self, id: u32, seen: &[u32]) {
-        match self.tracks.iter_mut().find(|track| !seen.contains(track)) {
-            Some(track) => *track = id,
-            None => self.tracks.push(id),
-        }
-    }
-
-    fn number_of(&self, id: u32) -> Option<usize> {
-        self.tracks.iter().position(|track| *track == id)
+        ids.iter().map(|id| numbers[id]).collect()
     }
 }
 
@@ -112,8 +111,8 @@ mod tests {
     /// An element is not asked for more faces, but who knows what is on a buffer.
     #[test]
     fn there_may_be_many_and_the_same() {
-        let ids: Vec<u32> = (1..=200).collect();
-        let numbers: Vec<usize> = (0..200).collect();
+        let ids: Vec<u32> = (1..=100_000).collect();
+        let numbers: Vec<usize> = (0..100_000).collect();
         assert_eq!(Slots::default().assign(&ids), numbers);
         assert_eq!(Slots::default().assign(&[5, 5, 6]), [0, 0, 1]);
     }

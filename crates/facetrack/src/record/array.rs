@@ -73,7 +73,7 @@ impl<S: Storage> ArrayDocument<S> {
     /// # Errors
     /// When the storage fails.
     pub(super) fn replace_start(&mut self, old: usize, new: &[u8]) -> io::Result<()> {
-        if old == new.len() && old <= PAGE {
+        if old == new.len() {
             self.storage.seek(SeekFrom::Start(0))?;
             self.storage.write_all(new)?;
             return self.storage.flush();

@@ -2,8 +2,8 @@
 //! The dense format: all of every frame.
 //!
 //! The metadata come first, but some are known only at the end. They are followed by blanks up to a
-//! whole number of pages, so that they can be replaced in one page-sized write, which a kill does
-//! not interrupt.
+//! whole number of pages, so that they can be replaced in place. A kill does not interrupt a write
+//! of one page, which most metadata fit into.
 
 use std::io;
 
@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 
 use super::array::{ArrayDocument, PAGE, Storage};
 use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
-use crate::wire::{Frame, Head};
+use crate::wire::{Frame, Head, from_json};
 
-/// Minimum number of blanks after the metadata, for counts with more digits.
-const MARGIN: usize = 64;
+/// Minimum number of blanks after the metadata, for what is known only at the end: a reason with
+/// several parts has about 500 bytes, the models of another engine have as many.
+const MARGIN: usize = 1024;
 
 /// Separator between the metadata and the first line.
 const FRAMES: &[u8] = b",\"frames\":[";
@@ -79,7 +80,7 @@ impl<S: Storage> Layout for Dense<S> {
 /// line has no blanks at its end.
 pub(crate) fn header<T: DeserializeOwned>(line: &[u8]) -> Option<serde_json::Result<T>> {
     let object = [line.strip_suffix(FRAMES)?, b"}"].concat();
-    Some(serde_json::from_slice(&object))
+    Some(from_json(&object))
 }
 
 /// Everything before the first frame of a file with these final metadata.

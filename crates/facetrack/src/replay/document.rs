@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::index::{Entry, Index};
+use super::index::{End, Entry, Index};
 use super::{LIMIT, ReplayError, no_record};
 use crate::file;
-use crate::wire::Head;
+use crate::wire::{Head, from_json};
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
@@ -27,7 +27,7 @@ struct Document<'a> {
 /// [`ReplayError`].
 pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayError> {
     let text = read(storage)?;
-    let document: Document = serde_json::from_slice(&text).map_err(|error| no_record(&error, 1))?;
+    let document: Document = from_json(&text).map_err(|error| no_record(&error, 1))?;
     if document.frames_analysis.is_some() {
         return Err(ReplayError::Reduced);
     }
@@ -49,7 +49,7 @@ pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayErr
         let entry = Entry::new(frame, offset as u64, line);
         entries.push(entry.map_err(|error| no_record(&error, line))?);
     }
-    Index::new(entries, head, None, None)
+    Index::new(entries, head, None, End::Finished)
 }
 
 fn read(storage: &mut (impl Read + Seek)) -> Result<Vec<u8>, ReplayError> {

@@ -26,6 +26,17 @@ pub(super) struct Entry {
     is_analysed: bool,
 }
 
+/// How a record ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Whole.
+    Finished,
+    /// Its writer has not finished it.
+    Unfinished,
+    /// In the middle of this line, from 1.
+    CutAt(u64),
+}
+
 /// A record without its faces.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -36,7 +47,7 @@ pub(super) struct Index {
     source_from: Option<usize>,
     /// The last one.
     pub(super) head: Head,
-    pub(super) cut_line: Option<u64>,
+    pub(super) end: End,
 }
 
 /// The fields of a frame that identify it. Serde skips its faces.
@@ -54,7 +65,7 @@ impl Entry {
     /// # Errors
     /// The reason.
     pub(super) fn new(text: &[u8], offset: u64, line: u64) -> serde_json::Result<Self> {
-        let frame: OutlineJson = serde_json::from_slice(text)?;
+        let frame: OutlineJson = wire::from_json(text)?;
         let status = frame.status.as_deref().and_then(wire::from_name);
         Ok(Self {
             number: frame.frame,
@@ -73,18 +84,19 @@ impl Index {
     ///
     /// # Errors
     /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not
-    /// rise.
+    /// rise, [`ReplayError::Count`].
     pub(super) fn new(
         entries: Vec<Entry>,
         first: Head,
         last: Option<Head>,
-        cut_line: Option<u64>,
+        end: End,
     ) -> Result<Self, ReplayError> {
         first.check()?;
         last.as_ref().map_or(Ok(()), Head::check)?;
         check_numbers(&entries)?;
         let named_at_first = first.knows_engine().then_some(0);
         let head = last.unwrap_or(first);
+        let end = checked_end(&head, entries.len() as u64, end)?;
         let analysed = entries.iter().position(|entry| entry.is_analysed);
         let named_at_last = analysed.filter(|_| head.knows_engine());
         Ok(Self {
@@ -92,13 +104,26 @@ impl Index {
             source: head.source(),
             source_from: named_at_first.or(named_at_last),
             head,
-            cut_line,
+            end,
         })
     }
 
     /// Whether an engine had analysed this frame or one before it.
     pub(super) fn has_source(&self, place: usize) -> bool {
         self.source_from.is_some_and(|from| place >= from)
+    }
+}
+
+/// How a record with so many frames ends, if its last line says that it is `end`. A dense record
+/// has no count before it is finished, and records of other programs may count something else.
+fn checked_end(head: &Head, frames: u64, end: End) -> Result<End, ReplayError> {
+    let stated = head.total_frames.filter(|_| head.schema.is_some());
+    match stated.filter(|stated| *stated != frames) {
+        Some(stated) if end == End::Finished && stated > 0 => {
+            Err(ReplayError::Count { stated, frames })
+        }
+        Some(_) if end == End::Finished => Ok(End::Unfinished),
+        _ => Ok(end),
     }
 }
 

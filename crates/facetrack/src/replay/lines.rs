@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Read, Seek};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::index::{Entry, Index};
+use super::index::{End, Entry, Index};
 use super::{LIMIT, ReplayError, document, no_record};
 use crate::record::dense;
-use crate::wire::{Head, Header, Trailer};
+use crate::wire::{Head, Header, Trailer, from_json};
 
 /// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";
@@ -37,7 +37,7 @@ pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayErro
         let Header { metadata } = header.map_err(|error| no_record(&error, 1))?;
         return dense(metadata, lines);
     }
-    match serde_json::from_slice(lines.text()) {
+    match from_json(lines.text()) {
         Ok(FirstLine {
             metadata: Some(head),
             frames: None,
@@ -50,11 +50,12 @@ pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayErro
 }
 
 fn dense(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
+    let mut is_closed = false;
     let (entries, cut_line) = lines.entries(|text| {
-        let is_frame = text != DENSE_CLOSING;
-        Ok(is_frame.then(|| text.strip_suffix(b",").unwrap_or(text)))
+        is_closed = text == DENSE_CLOSING;
+        Ok((!is_closed).then(|| text.strip_suffix(b",").unwrap_or(text)))
     })?;
-    Index::new(entries, head, None, cut_line)
+    Index::new(entries, head, None, end(is_closed, cut_line))
 }
 
 fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayError> {
@@ -63,11 +64,20 @@ fn jsonl(head: Head, mut lines: Lines<impl BufRead>) -> Result<Index, ReplayErro
         if !text.starts_with(b"{\"trailer\"") {
             return Ok(Some(text));
         }
-        let Trailer { trailer } = serde_json::from_slice(text)?;
+        let Trailer { trailer } = from_json(text)?;
         last = Some(trailer);
         Ok(None)
     })?;
-    Index::new(entries, head, last, cut_line)
+    let end = end(last.is_some(), cut_line);
+    Index::new(entries, head, last, end)
+}
+
+fn end(is_closed: bool, cut_line: Option<u64>) -> End {
+    match cut_line {
+        Some(line) => End::CutAt(line),
+        None if is_closed => End::Finished,
+        None => End::Unfinished,
+    }
 }
 
 /// Lines with their places.

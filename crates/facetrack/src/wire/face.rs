@@ -35,7 +35,7 @@ pub(crate) struct Face<'a> {
     /// Left edge of the box in pixels, truncated toward zero; may lie outside the frame.
     bbox_xmin: i32,
     /// bbox_xmin + bbox_width.
-    #[serde(skip_deserializing)]
+    #[serde(default)]
     bbox_xmax: i32,
     /// For older consumers, which test for this value. It is the same for every engine;
     /// tracking_engine in the metadata names the engine.
@@ -53,7 +53,7 @@ pub(crate) struct Face<'a> {
     /// Top edge of the box in pixels, truncated toward zero; may lie outside the frame.
     bbox_ymin: i32,
     /// bbox_ymin + bbox_height.
-    #[serde(skip_deserializing)]
+    #[serde(default)]
     bbox_ymax: i32,
     /// Width of the box in pixels, truncated.
     bbox_width: i32,
@@ -154,6 +154,7 @@ impl TryFrom<String> for Id {
         let id = number.and_then(|number| number.parse().ok());
         id.filter(|id| *id > 0)
             .map(Self)
+            .filter(|id| String::from(*id) == text)
             .ok_or_else(|| format!("{text:?} is not an id such as obj_1"))
     }
 }

@@ -18,8 +18,7 @@ pub(crate) struct Head {
     #[serde(skip_deserializing)]
     video_path: String,
     /// Number of frames in this file.
-    #[serde(skip_deserializing)]
-    total_frames: Option<u64>,
+    pub(crate) total_frames: Option<u64>,
     /// Frames per second: the nominal rate, or the measured rate if the nominal one is missing or
     /// wrong. If the rate varies, it is the number of frames divided by the duration; 0 if nothing
     /// is known.

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MPL-2.0
+"""Checks of what was read from a record: the same ones as of the plugin and the command, so that all of them refuse the
+same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SCHEMAS = ("facetrack-1", "facetrack-2")
+STATUSES = ("tracked", "no-face", "skipped", "gap", "error")
+
+# Number of landmarks of each scheme.
+LANDMARKS = (66, 68, 106, 478)
+
+FEATURES = (
+    "eye_l",
+    "eye_r",
+    "eyebrow_steepness_l",
+    "eyebrow_updown_l",
+    "eyebrow_quirk_l",
+    "eyebrow_steepness_r",
+    "eyebrow_updown_r",
+    "eyebrow_quirk_r",
+    "mouth_corner_updown_l",
+    "mouth_corner_inout_l",
+    "mouth_corner_updown_r",
+    "mouth_corner_inout_r",
+    "mouth_open",
+    "mouth_wide",
+)
+
+# Keys of the metadata that the plugin reads, with the Python types of their values.
+HEAD: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("tracking_engine", "generator", "device", "execution_provider", "device_reason"), (str,)),
+    **dict.fromkeys(("width", "height", "start_time"), (int,)),
+    **dict.fromkeys(("models", "options", "facetrack_options"), (dict,)),
+    "fps": (int, float),
+    "schema": (str, type(None)),
+    "total_frames": (int, type(None)),
+}
+
+# Keys of a face that every record has.
+REQUIRED = (
+    "id",
+    "centroid_x",
+    "centroid_y",
+    "bbox_xmin",
+    "bbox_ymin",
+    "bbox_width",
+    "bbox_height",
+    "confidence",
+)
+
+# Limits of the whole numbers of a face.
+INT32 = (-(2**31), 2**31 - 1)
+
+# Values of the texts that are one of a list.
+WORDS = {
+    "gender": ("female", "male"),
+    "origin": ("detected", "tracked", "held", "predicted"),
+    "blendshapes_source": ("measured", "derived"),
+    "eos_fit.failure": ("no-landmarks", "not-finite", "degenerate", "out-of-frame", "unsolvable"),
+}
+
+# Lengths of the lists of numbers.
+LENGTHS = {
+    "landmarks": tuple(3 * number for number in LANDMARKS),
+    "landmarks_106": (2 * 106,),
+    "box": (4,),
+    "pose.matrix": (16,),
+    "fit.quaternion": (4,),
+    "fit.euler": (3,),
+    "fit.rotation": (3,),
+    "fit.translation": (3,),
+    "eos_fit.rotation": (4,),
+    "eos_fit.origin": (2,),
+}
+
+# Lists of points with so many numbers each.
+POINTS = {"key_points": 2, "fit.landmarks_3d": 3, "fit.projected": 2, "eos_fit.contour": 2}
+
+# Other lists of numbers.
+LISTS = ("embedding", "landmark_confidence", "eos.shape_coeffs", "eos.expression_coeffs")
+
+FLAGS = ("blendshapes_corrected", "fit.success")
+
+# Columns that are numbers, by the beginning of their names.
+NUMBERS = ("blendshapes.", "blendshapes_raw.", "features.", "gaze.", "age", "fit.error", "eos_fit.scale", "eos_fit.residual")
+
+# Objects, with the keys that each of them has.
+OBJECTS = {
+    "pose": ("matrix",),
+    "gaze": tuple(f"{side}.{key}" for side in ("right", "left") for key in ("x", "y", "confidence")),
+    "features": FEATURES,
+    "fit": ("success", "error", "quaternion", "euler", "rotation", "translation", "landmarks_3d", "projected"),
+    "eos": ("shape_coeffs", "expression_coeffs"),
+}
+
+# Keys of an eos_fit that has no failure.
+FIT = ("expressions", "rotation", "origin", "scale", "residual", "contour")
+
+
+class Damage(ValueError):
+    """What is wrong in a record."""
+
+
+def check_head(head: Any) -> None:
+    """Checks the metadata."""
+    if not isinstance(head, dict):
+        raise Damage("its metadata is no object")
+    for name, kinds in HEAD.items():
+        value = head.get(name, kinds[0]())
+        if type(value) not in kinds or (isinstance(value, (int, float)) and value < 0 and name != "fps"):
+            raise Damage(f"`{name}` in its metadata is {value!r}")
+        if isinstance(value, str) and "\\0" in value:
+            raise Damage("a string contains the character NUL")
+    if head.get("schema") not in (None, *SCHEMAS):
+        raise Damage(f"it has the schema {head['schema']!r}. Update the package")
+    for name, sha256 in head.get("models", {}).items():
+        digits = isinstance(sha256, str) and len(sha256) == 64 and set(sha256) <= set("0123456789abcdefABCDEF")
+        if not (digits and name and name.isprintable()):
+            raise Damage(f"{name!r} is not a model file with its SHA-256")
+
+
+def check_count(head: dict[str, Any], frames: int) -> bool:
+    """Checks the number of frames of a record that is closed. Returns whether it was finished."""
+    stated = head.get("total_frames") if head.get("schema") else None
+    if stated and stated != frames:
+        raise Damage(f"it has {frames} frames, but its metadata says {stated}: lines were removed or damaged")
+    return stated in (None, frames)
+
+
+def check_frames(table: pa.Table) -> None:
+    """Checks the rows of frames, except for the keys that identify a frame."""
+    numbers = table["frame"]
+    if len(numbers) > 1 and not pc.all(pc.greater(numbers[1:], numbers[:-1])).as_py():
+        raise Damage("the numbers of its frames do not rise")
+    _require(table, "status", pc.is_in(table["status"], pa.array([*STATUSES, None])))
+    for name in ("width", "height"):
+        if name in table.column_names:
+            _require_kind(table, name, pa.types.is_integer, "a whole number")
+            _require_range(table, name, (1, 2**32 - 1))
+    if "cut" in table.column_names:
+        _require_kind(table, "cut", pa.types.is_boolean, "true")
+    if "tracking_engine" in table.column_names:
+        _require_kind(table, "tracking_engine", pa.types.is_string, "a string")
+        _require(table, "tracking_engine", pc.invert(pc.match_substring(table["tracking_engine"], "\\0")))
+
+
+def check_faces(table: pa.Table) -> None:
+    """Checks the rows of faces."""
+    names = set(table.column_names)
+    for name in REQUIRED:
+        _require(table, name, table[name].is_valid())
+    _check_number(table, "confidence")
+    _require(table, "id", pc.match_substring_regex(table["id"], "^obj_[1-9][0-9]*$"))
+    for name in names:
+        if name.startswith(("centroid_", "bbox_")):
+            _require_range(table, name, INT32)
+        elif name in WORDS:
+            _require(table, name, pc.is_in(table[name], pa.array([*WORDS[name], None])))
+        elif name in FLAGS:
+            _require_kind(table, name, pa.types.is_boolean, "true or false")
+        elif name.startswith(NUMBERS):
+            _check_number(table, name)
+        elif name in LENGTHS or name in POINTS or name in LISTS:
+            _check_list(table, name)
+    for name, keys in OBJECTS.items():
+        _check_object(table, name, keys)
+    _check_blendshapes(table)
+    _check_eos(table)
+    _check_pairs(table)
+
+
+def _check_number(table: pa.Table, name: str) -> None:
+    _require_kind(table, name, lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind), "a number")
+    _require(table, name, pc.is_finite(pc.cast(table[name], pa.float32(), safe=False)))
+
+
+def _check_list(table: pa.Table, name: str) -> None:
+    _require_kind(table, name, lambda kind: kind == pa.list_(pa.float32()), "a list of numbers")
+    if not pc.all(pc.is_finite(pc.list_flatten(table[name])), min_count=0).as_py():
+        raise Damage(f"`{name}` has a number that is too large")
+    lengths = pc.list_value_length(table[name])
+    if name in LENGTHS:
+        _require(table, name, pc.is_in(lengths, pa.array([*LENGTHS[name], None], pa.int32())))
+    elif name in POINTS:
+        whole = pc.multiply(pc.divide(lengths, POINTS[name]), POINTS[name])
+        _require(table, name, pc.equal(whole, lengths))
+
+
+def _check_object(table: pa.Table, name: str, keys: Iterable[str]) -> None:
+    """Checks that a face with any key of an object has these ones."""
+    present = _any_of(table, name)
+    if present is None:
+        return
+    for key in keys:
+        if f"{name}.{key}" not in table.column_names:
+            raise Damage(f"`{name}` has no `{key}`")
+        _require(table, f"{name}.{key}", pc.or_(pc.invert(present), table[f"{name}.{key}"].is_valid()))
+
+
+def _check_blendshapes(table: pa.Table) -> None:
+    for name in table.column_names:
+        group, _, channel = name.partition(".")
+        if group in ("blendshapes", "blendshapes_raw") and (not channel or "," in channel or not channel.isprintable()):
+            raise Damage(f"{channel!r} is no name of a blendshape")
+    raw = _any_of(table, "blendshapes_raw")
+    measured = _any_of(table, "blendshapes")
+    if raw is None or measured is None:
+        return
+    both = pc.and_(raw, measured)
+    channels = {name.partition(".")[2] for name in table.column_names if name.startswith(("blendshapes.", "blendshapes_raw."))}
+    for channel in channels:
+        one, other = (_is_present(table, f"{group}.{channel}") for group in ("blendshapes", "blendshapes_raw"))
+        _require(table, f"blendshapes_raw.{channel}", pc.or_(pc.invert(both), pc.equal(one, other)))
+
+
+def _check_eos(table: pa.Table) -> None:
+    """Checks the fits that have coefficients and no failure."""
+    fit, coefficients = _any_of(table, "eos_fit"), _any_of(table, "eos")
+    if fit is None or coefficients is None:
+        return
+    used = pc.and_(pc.and_(fit, coefficients), pc.invert(_is_present(table, "eos_fit.failure")))
+    for key in FIT:
+        _require(table, f"eos_fit.{key}", pc.or_(pc.invert(used), _is_present(table, f"eos_fit.{key}")))
+    if "eos_fit.expressions" in table.column_names:
+        _require_kind(table, "eos_fit.expressions", lambda kind: kind == pa.list_(pa.string()), "a list of names")
+        lengths = [pc.list_value_length(table[name]) for name in ("eos_fit.expressions", "eos.expression_coeffs")]
+        _require(table, "eos_fit.expressions", pc.or_(pc.invert(used), pc.equal(*lengths)))
+
+
+def _check_pairs(table: pa.Table) -> None:
+    """Checks keys that come together."""
+    age, gender = _is_present(table, "age"), _is_present(table, "gender")
+    _require(table, "age", pc.equal(age, gender))
+    if "landmark_confidence" in table.column_names and "landmarks" in table.column_names:
+        scores, numbers = (pc.list_value_length(table[name]) for name in ("landmark_confidence", "landmarks"))
+        _require(table, "landmark_confidence", pc.or_(pc.equal(scores, 0), pc.equal(pc.multiply(scores, 3), numbers)))
+
+
+def _is_present(table: pa.Table, name: str) -> Any:
+    if name in table.column_names:
+        return table[name].is_valid()
+    return pa.chunked_array([pa.repeat(False, len(table))])
+
+
+def _any_of(table: pa.Table, group: str) -> Any:
+    """Whether each face has a key of an object; None if no face has one."""
+    found = None
+    for name in table.column_names:
+        if name.startswith(f"{group}."):
+            valid = table[name].is_valid()
+            found = valid if found is None else pc.or_(found, valid)
+    return found
+
+
+def _require_kind(table: pa.Table, name: str, is_kind: Callable[[pa.DataType], bool], words: str) -> None:
+    kind = table.schema.field(name).type
+    if not (pa.types.is_null(kind) or is_kind(kind)):
+        raise Damage(f"`{name}` is not {words} everywhere")
+
+
+def _require_range(table: pa.Table, name: str, limits: tuple[int, int]) -> None:
+    _require(table, name, pc.and_(pc.greater_equal(table[name], limits[0]), pc.less_equal(table[name], limits[1])))
+
+
+def _require(table: pa.Table, name: str, fine: Any) -> None:
+    """Raises for the first row where a condition does not hold. A row without a result is fine."""
+    row = pc.index(pc.fill_null(fine, True), False).as_py()
+    if row >= 0:
+        raise Damage(f"frame {table['frame'][row]}: `{name}` is missing or wrong")
