@@ -181,9 +181,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         let script = format!("exec cat /dev/zero >'{}'", file.display());
+        // The limit is set when the program has started: it may have written more by then.
         let error = watch(command("sh").args(["-c", &script]), 2000).unwrap_err();
         assert_eq!(error, "sh: the file is larger than expected");
-        assert!(file.metadata().unwrap().len() <= 2000);
     }
 
     #[test]
