@@ -5,7 +5,7 @@ use facetrack::record::timeline::Continuity;
 
 /// Maximum time at which a stream begins that is played from its beginning, and whose timestamps are
 /// its stream times, ns. The clock of an MPEG stream starts before its first frame, by the delay of
-/// the decoder's buffer, and demuxers count from there. Our choice: 0.7 s is common.
+/// the decoder's buffer. Our choice: 0.7 s is common.
 const MAX_START: u64 = 5_000_000_000;
 
 /// The times of a video: 0 is its first frame, whatever the container. Stream times depend on the
@@ -17,11 +17,13 @@ pub struct VideoTimes {
     /// Stream time that is 0, ns; `None` before the first frame of a video that is played from its
     /// beginning.
     start: Option<u64>,
+    /// First stream time of a stream with a clock, of any track, ns.
+    clock: Option<u64>,
     /// Timestamp of the first frame, until the second one comes.
     first: Option<gst::ClockTime>,
     has_begun: bool,
-    /// Whether the stream times of the segment count from the first frame.
-    is_from_start: bool,
+    /// Whether the stream times of the segment count from the start of the clock.
+    is_from_clock: bool,
 }
 
 impl VideoTimes {
@@ -35,13 +37,16 @@ impl VideoTimes {
     /// Begins a segment.
     pub fn begin(&mut self, segment: &gst::Segment) {
         self.segment = segment.clone();
-        let bounds = bounds(segment);
+        let (start, time) = bounds(segment).unwrap_or_default();
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.start = start_of(segment, bounds.unwrap_or_default());
+            let is_clock = time == start && (1..=MAX_START).contains(&start);
+            self.clock = is_clock.then_some(start);
+            // Also if only empty segments came before.
+            let is_beginning = time == 0 || base(segment) == Some(time);
+            self.start = (!is_beginning && !is_clock).then_some(0);
         }
-        // After a seek to 0, tsdemux counts stream times from the first frame.
-        let is_clock = |start| start > 0 && bounds == Some((start, 0));
-        self.is_from_start = self.start.is_some_and(is_clock);
+        // After a seek to 0, tsdemux counts stream times from there.
+        self.is_from_clock = time == 0 && self.clock == Some(start);
     }
 
     /// Sets the stream time that is 0, ns.
@@ -76,8 +81,8 @@ impl VideoTimes {
 
     /// The time of a timestamp, ns.
     pub fn at(&self, timestamp: Option<gst::ClockTime>) -> Option<u64> {
-        let start = if self.is_from_start { 0 } else { self.start() };
-        time(&self.segment, timestamp)?.checked_sub(start)
+        let clock = self.clock.filter(|_| self.is_from_clock).unwrap_or(0);
+        (time(&self.segment, timestamp)? + clock).checked_sub(self.start())
     }
 }
 
@@ -92,15 +97,6 @@ fn bounds(segment: &gst::Segment) -> Option<(u64, u64)> {
 fn base(segment: &gst::Segment) -> Option<u64> {
     let segment = segment.downcast_ref::<gst::ClockTime>()?;
     segment.base().map(gst::ClockTime::nseconds)
-}
-
-/// Stream time of the first frame by the first segment of a stream; `None` if the first frame shows
-/// it. A stream that does not begin with its video keeps its times.
-fn start_of(segment: &gst::Segment, (start, time): (u64, u64)) -> Option<u64> {
-    // Also if only empty segments came before.
-    let is_beginning = time == 0 || base(segment) == Some(time);
-    let is_clock = time == start && start <= MAX_START;
-    (!is_beginning).then_some(if is_clock { start } else { 0 })
 }
 
 /// Stream time of a timestamp in `segment`, ns: its position in the video. The timestamp may be
@@ -162,8 +158,9 @@ mod tests {
             // An edit list, and a video that begins after its sound.
             (80, 0, [80, 120], [Some(0), Some(40)]),
             (0, 0, [1000, 1040], [Some(0), Some(40)]),
-            // A transport stream.
+            // A transport stream, also with a video that begins after its sound.
             (780, 780, [780, 820], [Some(0), Some(40)]),
+            (90, 90, [780, 820], [Some(0), Some(40)]),
             // Not the beginning of a video.
             (
                 10_000,
@@ -182,18 +179,18 @@ mod tests {
     #[test]
     fn a_seek_keeps_the_scale() {
         gst::init().expect("GStreamer");
-        let mut transport = VideoTimes::default();
-        transport.begin(&segment(780, 780));
-        assert_eq!(times(&mut transport, [780, 820]), [Some(0), Some(40)]);
-        transport.begin(&segment(5_780, 5_780));
-        assert_eq!(
-            times(&mut transport, [5_780, 5_820]),
-            [Some(5_000), Some(5_040)]
-        );
-        transport.begin(&segment(780, 0));
-        assert_eq!(times(&mut transport, [780, 820]), [Some(0), Some(40)]);
-        transport.begin(&segment(500, 500));
-        assert_eq!(times(&mut transport, [500, 780]), [None, Some(0)]);
+        for clock in [780, 90] {
+            let mut transport = VideoTimes::default();
+            for (start, time, timestamps, want) in [
+                (clock, clock, [780, 820], [Some(0), Some(40)]),
+                (5_780, 5_780, [5_780, 5_820], [Some(5_000), Some(5_040)]),
+                (clock, 0, [780, 820], [Some(0), Some(40)]),
+                (500, 500, [500, 780], [None, Some(0)]),
+            ] {
+                transport.begin(&segment(start, time));
+                assert_eq!(times(&mut transport, timestamps), want, "{clock} {start}");
+            }
+        }
     }
 
     #[test]

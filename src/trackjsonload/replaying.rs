@@ -41,6 +41,10 @@ pub(super) enum ReplayingError {
 /// How far times of a frame may differ between containers, ns: some round them to milliseconds.
 const ROUNDING: u64 = 1_000_000;
 
+/// How much of a video may be lost at its beginning, ns. If the first frame seems to be a later one, the
+/// stream only has other times than the recorded one. Our choice: some damaged frames.
+const MAX_LOST: u64 = 250_000_000;
+
 /// A record that is being replayed.
 pub(super) struct Replaying {
     path: PathBuf,
@@ -208,7 +212,7 @@ impl Replaying {
     fn begins_at(&self, buffer: &gst::BufferRef, start: u64) -> bool {
         let time = self.times.at(buffer.pts());
         let time = time.and_then(|time| time.checked_sub(start));
-        time.is_some_and(|time| self.frames.has(time, ROUNDING))
+        time.is_some_and(|time| time <= MAX_LOST && self.frames.has(time, ROUNDING))
     }
 
     /// The frame that is shown at a time, ns, for a buffer that begins in the middle of it: decoders

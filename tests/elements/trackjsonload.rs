@@ -584,10 +584,12 @@ fn the_first_frame_is_found_in_every_container() {
     let recorded = Recorded::ten("");
     for (start, time, first) in [
         (0, 0, 0),
-        // A transport stream, an edit list, and late videos.
+        // Transport streams, an edit list, and late videos.
         (780, 780, 780),
+        (90, 90, 780),
         (80, 0, 80),
         (0, 0, 23),
+        (0, 0, 280),
         (0, 0, 10_000),
     ] {
         let mut load = Load::new(&recorded);
