@@ -62,6 +62,7 @@ class Status:
     new: False if an earlier run has tracked the video.
     status: complete, truncated, no-video, unsupported, failed or skipped
     message: What is missing, or why there is no record.
+    whole: Why a long video was not tracked in parts.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Status:
     cpu_seconds: float = 0.0
     video_seconds: Optional[float] = None
     attempts: int = 0
+    whole: Optional[str] = None
     host: str = ""
     engine: str = ""
     device: str = ""

@@ -363,3 +363,102 @@ fn odd_times_are_the_same_in_parts() {
         }
     }
 }
+
+/// Some cannot be decoded from any frame on, others yield other frames then.
+#[test]
+fn files_that_cannot_be_entered_are_tracked_as_a_whole() {
+    if !encoded::has_ffmpeg() {
+        return;
+    }
+    let clips = tempfile::tempdir().expect("a folder");
+    let folder = clips.path();
+    fs::create_dir(folder.join("in")).expect("a folder");
+    let [source, slow] =
+        ["25", "2"].map(|rate| format!("-f lavfi -i testsrc2=size=64x48:rate={rate}:duration=4"));
+    let [sound, long] = ["4", "8"].map(|time| format!("-f lavfi -i sine=duration={time}"));
+    let encoder = "-pix_fmt yuv420p -c:v libx264 -preset veryfast -threads 1";
+    let still = "-vf setpts=PTS+trunc(N/50)*3/TB -vsync vfr";
+    for (name, line) in [
+        ("slow.mp4", format!("{slow} {encoder} -g 4")),
+        ("still.mp4", format!("{source} {still} {encoder} -g 12")),
+        (
+            "sound.mp4",
+            format!("{source} {long} {encoder} -g 12 -c:a aac"),
+        ),
+        ("stream.ts", format!("{source} {encoder} -g 250")),
+        (
+            "fragments.mp4",
+            format!("{source} {encoder} -g 12 -movflags frag_keyframe+empty_moov"),
+        ),
+        (
+            "refresh.mkv",
+            format!("{source} {encoder} -bf 0 -x264-params intra-refresh=1:keyint=40"),
+        ),
+        // These can be entered.
+        ("one.mp4", format!("{source} {encoder} -g 250")),
+        (
+            "open.mp4",
+            format!("{source} {sound} {encoder} -g 12 -bf 3 -x264-params open-gop=1 -c:a aac"),
+        ),
+    ] {
+        encoded::ffmpeg(&line, &folder.join("in").join(name));
+    }
+    run(folder, &format!("in --out uncut {FACE}")).exits(0);
+    let line = format!("in --out out {FACE} --segment 1s --warm-up 0.4s");
+    let text = run(folder, &line).exits(0);
+    for (name, is_whole) in [
+        ("slow", Some(true)),
+        ("still", Some(true)),
+        ("sound", Some(true)),
+        ("stream", Some(true)),
+        ("fragments", Some(true)),
+        // By the place of the first part.
+        ("refresh", None),
+        ("one", Some(false)),
+        ("open", Some(false)),
+    ] {
+        let name = format!("{name}.json");
+        let [uncut, parts] = ["uncut", "out"].map(|out| bytes(&folder.join(out), &name));
+        assert!(uncut == parts, "{name}");
+        let whole = marker(&folder.join("out").join(&name))["whole"].clone();
+        assert_eq!(
+            whole.is_string(),
+            is_whole.unwrap_or(whole.is_string()),
+            "{name}"
+        );
+        if let Some(reason) = whole.as_str() {
+            let note = format!("(tracked as a whole: {reason})");
+            assert!(text.contains(&note), "{note} {text}");
+        }
+    }
+}
+
+/// A record was swapped, and an account edited.
+#[test]
+fn parts_that_were_changed_are_tracked_again() {
+    let clips = clips::videos(&[80]);
+    let folder = clips.path();
+    let line = format!("in --json --jobs 1 {SCRIPTED} --segment 0.5s --warm-up 0.2s");
+    run(folder, &format!("{line} --out whole")).exits(0);
+    let mut child = slow(run(folder, &format!("{line} --out out")), 30).start();
+    assert!(wait_for(&mut child, "\"part\":4"));
+    signal("TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(75));
+    let part = |name: &str| folder.join("out/clip0.json.parts").join(name);
+    fs::copy(part("00002.json"), part("00001.json")).expect("room");
+    let account = fs::read_to_string(part("00003.json.done")).expect("a part");
+    let edited = account.replacen("\"gap_frames\": 0", "\"gap_frames\": 1", 1);
+    assert_ne!(edited, account);
+    fs::write(part("00003.json.done"), edited).expect("room");
+    let text = slow(run(folder, &format!("{line} --out out")), 30).exits(0);
+    for (number, is_tracked) in [(1, true), (2, false), (3, true), (4, true)] {
+        let started = format!("\"part\":{number},");
+        assert_eq!(text.contains(&started), is_tracked, "{number} {text}");
+    }
+    let times = |out: &str| -> Vec<Json> {
+        let record = record(&folder.join(out).join("clip0.json"));
+        let frames = record["frames"].as_array().expect("frames").iter();
+        frames.map(|frame| frame["pts"].clone()).collect()
+    };
+    assert_eq!(times("out"), times("whole"));
+}

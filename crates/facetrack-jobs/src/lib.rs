@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use facetrack::record::joining::SeenFrame;
+use facetrack::record::joining::{SeenFrame, Stated};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -81,8 +81,8 @@ pub enum Answer {
     Progress(Progress),
     /// The video has ended.
     Done(Box<Outcome>),
-    /// Duration of a video that can be played from any frame, s; `None` for other files.
-    Measured(Option<f64>),
+    /// Duration of a video that can be played from any frame, s, or why it cannot be.
+    Measured(Result<f64, String>),
 }
 
 /// The loaded engine, and everything besides the video that results depend on.
@@ -222,12 +222,15 @@ pub struct Outcome {
     /// The cause of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Frames per second that the stream states, for a part.
+    /// Statements about the whole video, for a part.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nominal_rate: Option<f64>,
+    pub stated: Option<Stated>,
     /// Tracked frames before the part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<SeenFrame>,
+    /// The last frames of the part, which the next part has before its start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last: Vec<SeenFrame>,
 }
 
 impl Outcome {

@@ -228,7 +228,7 @@ impl Video {
 }
 
 /// Buffers, and the segments that they belong to.
-const FRAMES: gst::PadProbeType =
+pub const FRAMES: gst::PadProbeType =
     gst::PadProbeType::BUFFER.union(gst::PadProbeType::EVENT_DOWNSTREAM);
 
 /// Ends the stream at `pad` with the first frame at `stop` ns, or after it. Calls `on_end` before.

@@ -65,7 +65,7 @@ pub struct Watch {
 enum State {
     Played,
     /// It is known how it ended.
-    Concluded(Outcome),
+    Concluded(Box<Outcome>),
     /// Its pipeline is gone.
     Over,
 }
@@ -129,14 +129,14 @@ impl Watch {
     /// The outcome of a video that has stalled.
     pub fn outcome(&self) -> Option<Outcome> {
         match &*lock(&self.state) {
-            State::Concluded(outcome) => Some(outcome.clone()),
+            State::Concluded(outcome) => Some(*outcome.clone()),
             _ => None,
         }
     }
 
     /// Takes note of the outcome, before the pipeline is stopped.
     pub fn conclude(&self, outcome: &Outcome) {
-        *lock(&self.state) = State::Concluded(outcome.clone());
+        *lock(&self.state) = State::Concluded(Box::new(outcome.clone()));
     }
 }
 
@@ -162,12 +162,12 @@ fn watch(sample: impl Fn(bool) -> Sample, state: &Mutex<State>) {
         }
         let Some(outcome) = outcome else {
             let stalled = Outcome::without_record(Status::Failed, STALLED);
-            *state = State::Concluded(stalled);
+            *state = State::Concluded(Box::new(stalled));
             judge = Judge::new(sample(false));
             continue;
         };
         let cause = Some(Cause::Stalled);
-        let answer = Answer::Done(Box::new(Outcome { cause, ..outcome }));
+        let answer = Answer::Done(Box::new(Outcome { cause, ..*outcome }));
         // Without a reader, standard input ends too.
         let _ = send(io::stdout().lock(), &answer);
         loop {

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use facetrack::container::{self, Extent};
+use facetrack::file;
 use gst::prelude::*;
+use gstfacetrack::shown;
 
 use crate::{branch, streams};
 
@@ -26,8 +29,41 @@ enum Passed {
     Flush,
 }
 
-/// Duration of the video in a file that can be played from any frame, s.
-pub fn seconds(video: &Path) -> Option<f64> {
+/// Reasons why a video is not played from within.
+const NO_INDEX: &str = "files of this kind cannot be played from an exact frame";
+const CUT_OFF: &str = "the file is cut off";
+const SEVERAL_EDITS: &str = "its edit list has several parts";
+const NO_FRAMES: &str = "its first frames do not come";
+const OTHER_TIMES: &str = "its first frame does not come back after a seek";
+
+/// Duration of the video in a file that can be played from any frame, s, or why it cannot be.
+pub fn seconds(video: &Path) -> Result<f64, String> {
+    let reason = obstacle(video);
+    reason
+        .map_or_else(|| played(video), Err)
+        .map_err(str::to_owned)
+}
+
+/// Something in the container because of which parts would differ from the whole.
+fn obstacle(video: &Path) -> Option<&'static str> {
+    let extent = || container::extent(&mut file::open(video)?);
+    if let Ok(Extent::Cut { .. }) = extent() {
+        return Some(CUT_OFF);
+    }
+    (shown::movie(video).edits.len() > 1).then_some(SEVERAL_EDITS)
+}
+
+fn played(video: &Path) -> Result<f64, &'static str> {
+    let (sender, receiver) = channel();
+    let (pipeline, decoder) = open(video, sender).ok_or(NO_FRAMES)?;
+    let _ = pipeline.set_state(gst::State::Paused);
+    let measured = measured(&decoder, &receiver);
+    let _ = pipeline.set_state(gst::State::Null);
+    measured
+}
+
+/// A pipeline whose decoder reports what passes it.
+fn open(video: &Path, sender: Sender<Passed>) -> Option<(gst::Pipeline, gst::Element)> {
     let pipeline = gst::Pipeline::new();
     let file = gst::ElementFactory::make("filesrc");
     let file = file.property("location", video).build().ok()?;
@@ -35,16 +71,12 @@ pub fn seconds(video: &Path) -> Option<f64> {
     branch::restrict(&decoder, 1);
     pipeline.add_many([&file, &decoder]).ok()?;
     file.link(&decoder).ok()?;
-    let (sender, receiver) = channel();
     decoder.connect_no_more_pads(move |decoder| {
         if let Some(pad) = streams::video(decoder) {
             report(&pad, sender.clone());
         }
     });
-    let _ = pipeline.set_state(gst::State::Paused);
-    let measured = measured(&decoder, &receiver);
-    let _ = pipeline.set_state(gst::State::Null);
-    measured
+    Some((pipeline, decoder))
 }
 
 /// Reports and drops what passes `pad`.
@@ -71,11 +103,16 @@ pub fn is_exact(decoder: &gst::Element) -> bool {
     factories.any(|factory| EXACT.contains(&factory.name().as_str()))
 }
 
-fn measured(decoder: &gst::Element, passed: &Receiver<Passed>) -> Option<f64> {
-    let (first, second) = (next_time(passed)?, next_time(passed)?);
-    let pad = streams::video(decoder)?;
-    let duration = pad.query_duration::<gst::ClockTime>()?;
-    (is_exact(decoder) && comes_back(&pad, first, second, passed)).then(|| duration.seconds_f64())
+fn measured(decoder: &gst::Element, passed: &Receiver<Passed>) -> Result<f64, &'static str> {
+    let next = || next_time(passed).ok_or(NO_FRAMES);
+    let (first, second) = (next()?, next()?);
+    let pad = streams::video(decoder).ok_or(NO_FRAMES)?;
+    let duration = pad.query_duration::<gst::ClockTime>();
+    let duration = duration.filter(|_| is_exact(decoder)).ok_or(NO_INDEX)?;
+    let comes_back = comes_back(&pad, first, second, passed);
+    comes_back
+        .then(|| duration.seconds_f64())
+        .ok_or(OTHER_TIMES)
 }
 
 /// Whether the first frame comes again, with its time, after a seek to it. Times of fragmented MP4

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The frames that are tracked before a part, so that the tracker knows the faces when it starts.
+//! The frames that two parts of a video have: they are tracked before the one part, so that the
+//! tracker knows the faces when it starts, and are the last ones of the other. They show whether the
+//! parts fit together.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::mem;
 use std::sync::{Arc, Mutex};
 
@@ -8,37 +11,73 @@ use facetrack::lock::lock;
 use facetrack::record::joining::SeenFrame;
 use facetrack::report::TrackedFace;
 use gst::prelude::*;
+use gst_video::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-use crate::branch;
+use crate::branch::{self, Clock, FRAMES};
 
-/// Keeps the frames before a part out of its record, until it is dropped.
+/// Where a part overlaps with its neighbours, by a clock, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Edges {
+    /// Its start; frames before it are not in its record.
+    pub start: Option<u64>,
+    /// Start of the frames that the next part has, too.
+    pub last: Option<u64>,
+}
+
+/// Looks at the frames of a part, until it is dropped.
 pub struct Overlap {
     pad: gst::Pad,
     probe: Option<gst::PadProbeId>,
-    seen: Arc<Mutex<Vec<SeenFrame>>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// The frames that were seen.
+#[derive(Default)]
+pub struct Seen {
+    pub before: Vec<SeenFrame>,
+    pub last: Vec<SeenFrame>,
+    /// Whether the stream is interrupted where the part starts, which its record does not show.
+    pub starts_interrupted: bool,
+    has_started: bool,
 }
 
 impl Overlap {
-    /// Drops the frames before `start`, a stream time in ns, at the source pad `pad`.
-    pub fn before(start: u64, pad: gst::Pad) -> Self {
-        let seen: Arc<Mutex<Vec<_>>> = Arc::default();
+    /// Looks at the frames that leave `pad`, and drops those before the start.
+    pub fn of(edges: Edges, pad: gst::Pad, clock: Clock) -> Self {
+        let seen: Arc<Mutex<Seen>> = Arc::default();
         let frames = seen.clone();
-        let probe = pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
-            let buffer = info.buffer();
-            let frame = buffer.and_then(|buffer| seen_before(start, pad, buffer));
-            let Some(frame) = frame else {
+        let probe = pad.add_probe(FRAMES, move |pad, info| {
+            let time = clock(pad, info);
+            let Some((time, buffer)) = time.zip(info.buffer()) else {
                 return gst::PadProbeReturn::Ok;
             };
-            lock(&frames).push(frame);
-            gst::PadProbeReturn::Handled
+            if edges.last.is_some_and(|last| time >= last) {
+                let frame = seen_frame(pad, buffer, Vec::new());
+                lock(&frames).last.extend(frame);
+            }
+            if edges.start.is_some_and(|start| time < start) {
+                let frame = seen_frame(pad, buffer, faces(buffer));
+                lock(&frames).before.extend(frame);
+                return gst::PadProbeReturn::Handled;
+            }
+            lock(&frames).start(buffer);
+            gst::PadProbeReturn::Ok
         });
         Self { pad, probe, seen }
     }
 
-    /// The faces in the frames that were dropped.
-    pub fn take(&self) -> Vec<SeenFrame> {
+    /// The frames that were seen.
+    pub fn take(&self) -> Seen {
         mem::take(&mut lock(&self.seen))
+    }
+}
+
+impl Seen {
+    /// Takes a frame of the part.
+    fn start(&mut self, buffer: &gst::BufferRef) {
+        let is_first = !mem::replace(&mut self.has_started, true) && !self.before.is_empty();
+        self.starts_interrupted |= is_first && buffer.flags().contains(gst::BufferFlags::DISCONT);
     }
 }
 
@@ -50,17 +89,43 @@ impl Drop for Overlap {
     }
 }
 
-/// The faces in a frame, if it is before `start`.
-fn seen_before(start: u64, pad: &gst::Pad, buffer: &gst::Buffer) -> Option<SeenFrame> {
-    let time = branch::stream_time(pad, buffer).filter(|time| *time < start)?;
+fn seen_frame(
+    pad: &gst::Pad,
+    buffer: &gst::BufferRef,
+    faces: Vec<(u32, [f32; 4])>,
+) -> Option<SeenFrame> {
+    Some(SeenFrame {
+        time: branch::stream_time(pad, buffer)?,
+        picture: picture(pad, buffer)?,
+        faces,
+    })
+}
+
+/// The ids and boxes of the faces in a frame.
+fn faces(buffer: &gst::BufferRef) -> Vec<(u32, [f32; 4])> {
     let report = FaceTrackMeta::read(buffer);
     let faces = report.map(|report| report.faces).unwrap_or_default();
     let face = |face: &TrackedFace| {
         let bbox = face.face.bbox;
         (face.id, [bbox.x, bbox.y, bbox.width, bbox.height])
     };
-    Some(SeenFrame {
-        time,
-        faces: faces.iter().map(face).collect(),
-    })
+    faces.iter().map(face).collect()
+}
+
+/// A hash of the pixels of a frame. Rust may change it: then parts of an earlier version do not fit.
+fn picture(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
+    let info = gst_video::VideoInfo::from_caps(pad.current_caps()?.as_ref()).ok()?;
+    let frame = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &info).ok()?;
+    let mut hasher = DefaultHasher::new();
+    for component in 0..frame.n_components() {
+        let plane = frame.format_info().plane()[component as usize];
+        let stride = usize::try_from(frame.plane_stride()[plane as usize]).ok()?;
+        // Behind the pixels of a row there may be anything.
+        let pixels = frame.comp_width(component) as usize * frame.comp_pstride(component) as usize;
+        let rows = frame.plane_data(plane).ok()?.chunks(stride.max(1));
+        for row in rows.take(frame.comp_height(component) as usize) {
+            hasher.write(&row[..pixels.min(row.len())]);
+        }
+    }
+    Some(hasher.finish())
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use facetrack::container::Movie;
 use facetrack::printable::Line;
+use facetrack::record::joining::Stated;
 use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
 use gst::glib;
 use gst_base::prelude::*;
@@ -19,7 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::engine::Engine;
 use crate::liveness::{Parts, Watch};
-use crate::overlap::Overlap;
+use crate::overlap::{Edges, Overlap};
 use crate::requests::Requests;
 use crate::{branch, damage, ending, faults, measure, pictures, streams};
 
@@ -74,8 +75,8 @@ struct Playback {
     sink: TrackJsonSink,
     part: Part,
     warm_up: Option<gst::ClockTime>,
-    /// Frames of the whole video.
-    stated_frames: Option<u64>,
+    /// Statements of the container about the whole video.
+    stated: Stated,
     overlap: Option<Overlap>,
     missing: Option<String>,
     record: Option<Outcome>,
@@ -118,8 +119,13 @@ impl Playback {
             job,
             &movie,
         );
+        let stated = Stated {
+            frames: movie.frames,
+            period: movie.period,
+            ..Stated::default()
+        };
         Ok(Self {
-            overlap: None,
+            overlap: first_part(job, facetrack.src_pad(), movie),
             pipeline,
             video: job.video.clone(),
             decoder,
@@ -127,7 +133,7 @@ impl Playback {
             sink,
             part: job.part,
             warm_up: job.warm_up.map(clock_time),
-            stated_frames: movie.frames,
+            stated,
             missing: None,
             record: None,
             watch,
@@ -146,10 +152,16 @@ impl Playback {
         let _ = self.pipeline.set_state(gst::State::Playing);
         let mut outcome = self.wait(requests);
         outcome.video_seconds = self.tracked_seconds();
-        outcome.before = self.overlap.iter().flat_map(Overlap::take).collect();
+        if let Some(overlap) = &self.overlap {
+            let seen = overlap.take();
+            (outcome.before, outcome.last) = (seen.before, seen.last);
+            outcome.decode_errors += u64::from(seen.starts_interrupted);
+        }
         if self.warm_up.is_some() {
-            outcome.nominal_rate = self.nominal_rate();
-            outcome.expected_frames = self.stated_frames;
+            outcome.stated = Some(Stated {
+                rate: self.nominal_rate(),
+                ..self.stated
+            });
         }
         if !outcome.status.has_record() {
             outcome.frames = self.frames();
@@ -275,9 +287,15 @@ impl Playback {
     /// Leaves out what is not between two stream times, ns, behind a seek.
     fn cut_out(&mut self, start: u64, stop: Option<gst::ClockTime>) {
         let is_divided = self.warm_up.is_some();
-        if is_divided {
+        if let Some(warm_up) = self.warm_up {
+            let last = stop.map(|stop| stop.saturating_sub(warm_up).nseconds());
+            let start = Some(start);
             let pad = self.facetrack.src_pad().clone();
-            self.overlap = Some(Overlap::before(start, pad));
+            self.overlap = Some(Overlap::of(
+                Edges { start, last },
+                pad,
+                branch::stream_clock(),
+            ));
         }
         let Some(pad) = streams::video(&self.decoder) else {
             return;
@@ -330,6 +348,21 @@ impl Drop for Playback {
         let _ = self.pipeline.remove(&self.facetrack);
         let _ = self.pipeline.set_state(gst::State::Null);
     }
+}
+
+/// The end of the first part of a video that is tracked in parts, which is played without a seek.
+fn first_part(job: &Job, pad: &gst::Pad, movie: Movie) -> Option<Overlap> {
+    let (warm_up, stop) = job.warm_up.zip(job.part.stop)?;
+    let edges = Edges {
+        start: None,
+        last: Some(
+            clock_time(stop)
+                .saturating_sub(clock_time(warm_up))
+                .nseconds(),
+        ),
+    };
+    let is_first = job.part.start.is_none();
+    is_first.then(|| Overlap::of(edges, pad.clone(), branch::video_clock(movie)))
 }
 
 fn stopped() -> Outcome {

@@ -134,6 +134,9 @@ fn line(report: &Report, videos: &[Video]) -> String {
     if let Some(message) = &outcome.message {
         line += &format!(": {message}");
     }
+    if let Some(reason) = &report.marker.whole {
+        line += &format!(" (tracked as a whole: {reason})");
+    }
     line
 }
 
@@ -212,7 +215,9 @@ impl Bars {
         if report.is_tracked() {
             self.run.inc(1);
         }
-        if report.is_new && report.marker.outcome.status != Status::Complete {
+        let marker = &report.marker;
+        let is_odd = marker.outcome.status != Status::Complete || marker.whole.is_some();
+        if report.is_new && is_odd {
             self.print(&line(report, videos));
         }
     }

@@ -48,7 +48,8 @@ fn stamp(path: &Path) -> io::Result<Value> {
     Ok(json!([found.len(), changed]))
 }
 
-fn hash_of_file(path: &Path) -> io::Result<String> {
+/// SHA-256 of a file.
+pub fn hash_of_file(path: &Path) -> io::Result<String> {
     let mut file = file::open(path)?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 20];

@@ -73,7 +73,7 @@ impl Lane<'_> {
         while let Some(work) = self.next() {
             let (index, done) = match work {
                 Work::Video(task, claim) => (task.index, self.settle(task, claim)),
-                Work::Part(part) => (part.group.task.index, self.settle_part(part)),
+                Work::Part(part) => (part.group.index, self.settle_part(part)),
             };
             self.tell(Event::Left { lane: self.number });
             if let Err(error) = done {
@@ -121,43 +121,45 @@ impl Lane<'_> {
     }
 
     /// Puts the parts of a long video into the queue. Returns any other video.
-    fn divided(&self, task: Task, claim: Claim) -> io::Result<Option<Work>> {
+    fn divided(&self, mut task: Task, claim: Claim) -> io::Result<Option<Work>> {
         let video = &self.run.videos[task.index];
         let grid = self.run.arguments.grid().filter(|_| video.part.is_whole());
-        let parts = grid.and_then(|grid| Some(grid.parts(self.measure(video)?)));
-        let Some(parts) = parts else {
+        let measured = grid.and_then(|grid| Some((grid, self.measure(video)?)));
+        let Some((grid, measured)) = measured else {
             return Ok(Some(Work::Video(task, claim)));
         };
         // Everything is tracked again, so no later run may use earlier parts.
         if self.run.arguments.force {
             claim.clear()?;
         }
-        if parts.len() < 2 {
+        let parts = measured.map(|seconds| grid.parts(seconds));
+        let parts = parts.map_err(|reason| task.whole = Some(reason));
+        let Some(parts) = parts.ok().filter(|parts| parts.len() > 1) else {
             return Ok(Some(Work::Video(task, claim)));
-        }
+        };
         self.queue.add(Group::divide(task, claim, video, &parts));
         Ok(None)
     }
 
-    /// Duration of a video that can be tracked in parts, s.
-    fn measure(&self, video: &Video) -> Option<f64> {
+    /// Duration of a video that can be tracked in parts, s, or why it cannot be.
+    fn measure(&self, video: &Video) -> Option<Result<f64, String>> {
         if plan::refuse(&video.path).is_some() {
             return None;
         }
         let mut seat = self.seats.take();
         let mut worker = self.worker(&mut seat).ok()?;
         worker.send(&Request::Measure(video.path.clone())).ok()?;
-        let seconds = self.measured(&mut worker)?;
+        let measured = self.measured(&mut worker)?;
         seat.worker = Some(worker);
-        seconds
+        Some(measured)
     }
 
     /// Waits for the duration of a video; `None` if the worker has to end.
-    fn measured(&self, worker: &mut Worker) -> Option<Option<f64>> {
+    fn measured(&self, worker: &mut Worker) -> Option<Result<f64, String>> {
         let start = Instant::now();
         while self.queue.stopped().is_none() && start.elapsed() < MEASURE_TIMEOUT {
             match worker.answer(POLL) {
-                Ok(Answer::Measured(seconds)) => return Some(seconds),
+                Ok(Answer::Measured(measured)) => return Some(measured),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
@@ -201,6 +203,8 @@ impl Lane<'_> {
             // It is tracked when it can be read.
             marker.key.clear();
         }
+        let has_record = marker.outcome.status.has_record();
+        marker.whole = task.whole.clone().filter(|_| has_record);
         let Some(better) = task.better(video, &marker.outcome) else {
             return self.replace(task, claim, marker);
         };
@@ -233,7 +237,9 @@ impl Lane<'_> {
     /// Tracks a part of a video, and joins the parts after the last one.
     fn settle_part(&self, mut part: PartTask) -> io::Result<()> {
         part.attempts += 1;
+        let group = part.group.clone();
         let tried = match part.known() {
+            _ if group.has_misfit() => Ok(Tried::Ended(Box::default())),
             Some(known) => Ok(Tried::Ended(known)),
             None => self.track_part(&part),
         };
@@ -245,16 +251,19 @@ impl Lane<'_> {
                 return Ok(());
             }
             Err(error) if is_full(&error) => return Err(error),
-            Err(error) => self.unwritten(part.group.task.index, &error),
+            Err(error) => self.unwritten(group.index, &error),
         };
-        let group = &part.group;
-        if let Some(parts) = group.finish_part(part.number, *marker) {
-            let index = group.task.index;
-            let video = &self.run.videos[index];
-            let marker = group.finish(video, &self.run.crew.ready, &parts)?;
-            let marker = self.conclude(&group.task, &group.claim, *marker)?;
-            self.settled(index, marker);
-        }
+        let (video, ready) = (&self.run.videos[group.index], &self.run.crew.ready);
+        let finished = group.finish_part(part.number, *marker, video, ready)?;
+        let Some(finished) = finished else {
+            return Ok(());
+        };
+        let (task, claim) = (finished.task, finished.claim);
+        let Some(marker) = finished.marker else {
+            return self.settle(task, claim);
+        };
+        let marker = self.conclude(&task, &claim, marker)?;
+        self.settled(group.index, marker);
         Ok(())
     }
 
@@ -262,7 +271,7 @@ impl Lane<'_> {
     fn track_part(&self, part: &PartTask) -> io::Result<Tried> {
         let video = part.video();
         let order = Order {
-            index: part.group.task.index,
+            index: part.group.index,
             part: Some((part.number, part.count())),
             job: job(video, video.record.clone(), self.run.arguments.grid()),
             attempts: part.attempts,

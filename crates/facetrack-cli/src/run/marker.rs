@@ -34,6 +34,12 @@ pub struct Marker {
     pub engine: String,
     pub device: String,
     pub device_reason: String,
+    /// Why a long video was not tracked in parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
+    /// Of a part: a hash of its record and of this account.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// The account of a later attempt, whose result was worse: the record is still the earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Box<Marker>>,

@@ -30,6 +30,8 @@ pub struct Task {
     pub is_forced: bool,
     /// Attempts that ended with the worker.
     pub attempts: u32,
+    /// Why it is not tracked in parts, although it should be.
+    pub whole: Option<String>,
 }
 
 /// Whether a video is tracked.
@@ -59,6 +61,7 @@ pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<T
                 known: known.ok().flatten(),
                 is_forced: arguments.force,
                 attempts: 0,
+                whole: None,
             }),
             Decision::Settled { is_new, marker } => settled.push(Report {
                 index,

@@ -4,6 +4,9 @@
 //! The parts are in the folder for unfinished files, each with a record and a marker of its own,
 //! until the record of the whole video is done. So a run that was interrupted continues with the
 //! parts that are left.
+//!
+//! Parts are joined only if each begins exactly where the one before ends, and none is damaged.
+//! Otherwise the video is tracked as a whole.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -11,13 +14,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use facetrack::file::remove_if_there;
+use facetrack::file::{hex, remove_if_there};
 use facetrack::lock::lock;
 use facetrack::record::joining;
 use facetrack_jobs::{Outcome, Part, Ready, Status};
+use sha2::{Digest, Sha256};
 
 use super::claim::Claim;
 use super::inputs::Video;
+use super::key;
 use super::marker::Marker;
 use super::names;
 use super::plan::Task;
@@ -25,14 +30,33 @@ use super::plan::Task;
 /// A video in parts.
 #[derive(Debug)]
 pub struct Group {
-    pub task: Task,
-    /// Held until the record is done.
-    pub claim: Claim,
+    /// Index of the video.
+    pub index: usize,
+    key: String,
     record: PathBuf,
     start: Instant,
     parts: Vec<Video>,
+    progress: Mutex<Progress>,
+}
+
+/// How far a video in parts is.
+#[derive(Debug)]
+struct Progress {
+    /// The video, and its claim, which is held until the record is done.
+    video: Option<(Task, Claim)>,
     /// The accounts of the parts that are done.
-    done: Mutex<Vec<Option<Marker>>>,
+    done: Vec<Option<Marker>>,
+    /// Why the parts cannot be joined.
+    misfit: Option<String>,
+}
+
+/// All parts of a video are done.
+#[derive(Debug)]
+pub struct Finished {
+    pub task: Task,
+    pub claim: Claim,
+    /// The account of the video; `None` if it has to be tracked as a whole.
+    pub marker: Option<Marker>,
 }
 
 /// A part of a video to track.
@@ -52,7 +76,7 @@ impl PartTask {
 
     /// Key of the record of the part.
     pub fn key(&self) -> String {
-        format!("{} {}", self.group.task.key, self.number)
+        format!("{} {}", self.group.key, self.number)
     }
 
     /// Number of parts of the video.
@@ -60,12 +84,13 @@ impl PartTask {
         self.group.parts.len()
     }
 
-    /// The account of an earlier run that has tracked the part.
+    /// The account of an earlier run that has tracked the part, if neither it nor the record was
+    /// changed since then.
     pub fn known(&self) -> Option<Box<Marker>> {
-        let record = &self.video().record;
-        let marker = Marker::read(record).ok()??;
+        let marker = Marker::read(&self.video().record).ok()??;
         let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
-        (is_valid && record.exists()).then_some(marker)
+        let is_valid = is_valid && self.digest(&marker).is_ok_and(|it| it == marker.digest);
+        is_valid.then_some(marker)
     }
 
     /// Keeps the account of the part.
@@ -73,7 +98,28 @@ impl PartTask {
     /// # Errors
     /// If it cannot be written.
     pub fn keep(&self, marker: &Marker) -> io::Result<()> {
+        let digest = self.digest(marker)?;
+        let marker = Marker {
+            digest,
+            ..marker.clone()
+        };
         marker.write(&self.video().record)
+    }
+
+    /// A hash of the account and the record of the part.
+    fn digest(&self, marker: &Marker) -> io::Result<String> {
+        let account = Marker {
+            digest: String::new(),
+            ..marker.clone()
+        };
+        let has_record = marker.outcome.status.has_record() && marker.outcome.frames > 0;
+        let record = if has_record {
+            key::hash_of_file(&self.video().record)?
+        } else {
+            String::new()
+        };
+        let text = serde_json::to_string(&account)? + &record;
+        Ok(hex(&Sha256::digest(text)))
     }
 }
 
@@ -88,11 +134,15 @@ impl Group {
         let parts: Vec<_> = parts.iter().enumerate().map(own).collect();
         let count = parts.len();
         let group = Arc::new(Self {
-            task,
-            claim,
+            index: task.index,
+            key: task.key.clone(),
             record: video.record.clone(),
             start: Instant::now(),
-            done: Mutex::new(vec![None; count]),
+            progress: Mutex::new(Progress {
+                video: Some((task, claim)),
+                done: vec![None; count],
+                misfit: None,
+            }),
             parts,
         });
         let task = |number| PartTask {
@@ -103,79 +153,116 @@ impl Group {
         (0..count).map(task).collect()
     }
 
-    /// Takes the account of a part. After the last part, returns the accounts of all parts.
-    pub fn finish_part(&self, number: usize, marker: Marker) -> Option<Vec<Marker>> {
-        let mut done = lock(&self.done);
-        done[number] = Some(marker);
-        done.iter().cloned().collect()
+    /// Whether the parts cannot be joined. Then the others need not be tracked.
+    pub fn has_misfit(&self) -> bool {
+        lock(&self.progress).misfit.is_some()
     }
 
-    /// Joins the records of the parts, and returns the marker of the whole video.
+    /// Takes the account of a part, and compares it with its neighbours. After the last part, joins
+    /// the records of all parts.
     ///
     /// # Errors
-    /// If a file cannot be read or written.
-    pub fn finish(
+    /// If a file cannot be written.
+    pub fn finish_part(
         &self,
+        number: usize,
+        marker: Marker,
         video: &Video,
         ready: &Ready,
-        parts: &[Marker],
-    ) -> io::Result<Box<Marker>> {
-        let mut outcome = outcome(parts);
-        if outcome.status.has_record() {
-            outcome = self.joined(parts, outcome)?;
-        }
-        if outcome.message.is_some() && outcome.status == Status::Complete {
-            outcome.status = Status::Truncated;
-        }
-        let marker = Box::new(Marker {
-            seconds: self.start.elapsed().as_secs_f64(),
-            attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
-            ..Marker::new(&self.task.key, video, ready, outcome)
-        });
-        Ok(marker)
+    ) -> io::Result<Option<Finished>> {
+        let (parts, misfit, video_and_claim) = {
+            let progress = &mut *lock(&self.progress);
+            progress.done[number] = Some(marker);
+            progress.misfit = progress.misfit.take().or(misfit(&progress.done, number));
+            let Some(parts) = progress.done.iter().cloned().collect::<Option<Vec<_>>>() else {
+                return Ok(None);
+            };
+            (parts, progress.misfit.clone(), progress.video.take())
+        };
+        let Some((mut task, claim)) = video_and_claim else {
+            return Ok(None);
+        };
+        let joined = match misfit {
+            Some(reason) => Err(reason),
+            None => self.joined(&parts)?,
+        };
+        let marker = match joined {
+            Ok(outcome) => Some(Marker {
+                seconds: self.start.elapsed().as_secs_f64(),
+                attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
+                ..Marker::new(&self.key, video, ready, outcome)
+            }),
+            Err(reason) => {
+                task.whole = Some(reason);
+                None
+            }
+        };
+        Ok(Some(Finished {
+            task,
+            claim,
+            marker,
+        }))
     }
 
-    /// The outcome after joining the records. Those that cannot be joined are removed: the next
-    /// attempt tracks the parts again.
-    fn joined(&self, parts: &[Marker], outcome: Outcome) -> io::Result<Outcome> {
-        match self.join(parts, outcome.expected_frames) {
-            Ok(message) => Ok(Outcome { message, ..outcome }),
+    /// The outcome of the whole video, after joining the records; or why they cannot be joined.
+    fn joined(&self, parts: &[Marker]) -> io::Result<Result<Outcome, String>> {
+        let outcome = outcome(parts);
+        if !outcome.status.has_record() {
+            return Ok(Ok(outcome));
+        }
+        match self.join(parts) {
+            Ok(reason) => Ok(reason.map_or(Ok(outcome), Err)),
             Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
-            Err(error) => {
-                self.claim.clear()?;
-                let message = format!("its parts cannot be joined: {error}");
-                Ok(Outcome::without_record(Status::Failed, message))
-            }
+            Err(error) => Ok(Err(error.to_string())),
         }
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
-    fn join(&self, parts: &[Marker], stated: Option<u64>) -> io::Result<Option<String>> {
+    fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
         let joined = names::next(&self.record);
         remove_if_there(&joined)?;
         let mut file = BufWriter::new(File::create_new(&joined)?);
-        let nominal = parts.iter().find_map(|part| part.outcome.nominal_rate);
+        let stated = parts.iter().find_map(|part| part.outcome.stated);
         let parts = self.parts.iter().zip(parts);
-        let parts = parts.filter(|(_, marker)| marker.outcome.frames > 0);
         let parts = parts.map(|(video, marker)| joining::Part {
             record: video.record.clone(),
             before: marker.outcome.before.clone(),
         });
-        let reason = joining::join(&parts.collect::<Vec<_>>(), nominal, stated, &mut file)?;
+        let parts: Vec<_> = parts.collect();
+        let reason = joining::join(&parts, stated.unwrap_or_default(), &mut file)?;
         file.get_ref().sync_all()?;
         Ok(reason)
     }
 }
 
-/// Adds up the outcomes of the parts. Joining the records shows whether the video is complete.
+/// Why a part and its neighbours cannot be joined, as far as they are done.
+fn misfit(parts: &[Option<Marker>], number: usize) -> Option<String> {
+    let outcome = |number: usize| {
+        let outcome = &parts.get(number)?.as_ref()?.outcome;
+        outcome.status.has_record().then_some(outcome)
+    };
+    let (own, name) = (outcome(number)?, number + 1);
+    if own.frames == 0 {
+        return Some(format!("part {name} has no frame"));
+    }
+    if own.decode_errors + own.error_frames > 0 {
+        return Some(format!("part {name} is damaged"));
+    }
+    let gap = |part: usize| {
+        let (before, after) = (outcome(part.checked_sub(1)?)?, outcome(part)?);
+        let is_exact = joining::goes_on(&before.last, &after.before);
+        (!is_exact).then(|| format!("part {} does not begin where part {part} ends", part + 1))
+    };
+    gap(number).or_else(|| gap(number + 1))
+}
+
+/// Adds up the outcomes of the parts.
 fn outcome(parts: &[Marker]) -> Outcome {
     let outcomes = || parts.iter().map(|part| &part.outcome);
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
     let whole = Outcome {
         status: Status::Complete,
-        expected_frames: outcomes()
-            .rfind(|it| it.frames > 0)
-            .and_then(|it| it.expected_frames),
+        expected_frames: outcomes().find_map(|it| it.stated?.frames),
         frames: count(|it| it.frames),
         gap_frames: count(|it| it.gap_frames),
         error_frames: count(|it| it.error_frames),

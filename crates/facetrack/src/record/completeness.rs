@@ -184,11 +184,16 @@ fn dropped(frames: u64) -> Option<String> {
 
 /// The number of frames in the container, if those that came are some of them.
 fn stated_frames(promise: &Promise, found: &Found) -> Option<u64> {
-    let period = promise.period.filter(|_| found.period > 0.0);
-    let is_same_rate = period.is_none_or(|it| (found.period / it - 1.0).abs() <= SAME_RATE);
+    let is_same_rate = is_same_rate(found.period, promise.period);
     promise
         .frames
         .filter(|frames| is_same_rate && found.frames <= *frames)
+}
+
+/// Whether frames come at the rate of the container, by the usual times between them, ns.
+pub(super) fn is_same_rate(found: f64, stated: Option<f64>) -> bool {
+    let stated = stated.filter(|_| found > 0.0);
+    stated.is_none_or(|stated| (found / stated - 1.0).abs() <= SAME_RATE)
 }
 
 /// Says how many frames are missing; `None` if none is.

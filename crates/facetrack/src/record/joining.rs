@@ -31,12 +31,16 @@ const ID: &[u8] = b"\"id\":\"obj_";
 /// Text before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
 
-/// The faces of a frame before the start of a part.
+/// A frame that two parts have: before the start of the one, and at the end of the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeenFrame {
     /// Stream time, ns.
     pub time: u64,
-    /// Number of the id, and left edge, top edge, width and height of the box, px.
+    /// Hash of its pixels.
+    pub picture: u64,
+    /// Number of the id, and left edge, top edge, width and height of the box, px; only before the
+    /// start of a part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faces: Vec<(u32, [f32; 4])>,
 }
 
@@ -49,22 +53,39 @@ pub struct Part {
     pub before: Vec<SeenFrame>,
 }
 
-/// Writes the record of a video whose parts are given in order. `nominal` is the rate that the
-/// stream states, frames per second, and `stated` the number of frames in the container. Returns
-/// why the record lacks a part of the video; `None` if it is complete.
+/// Statements about the whole video.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Stated {
+    /// Frames per second, by the stream.
+    pub rate: Option<f64>,
+    /// Frames in the container.
+    pub frames: Option<u64>,
+    /// Usual time from frame to frame in the container, ns.
+    pub period: Option<f64>,
+}
+
+/// Whether a part goes on where another one ends: both have the same frames `before` its start, which
+/// are the `last` ones of the other. The first one is not compared, because a seek may cut it off.
+pub fn goes_on(last: &[SeenFrame], before: &[SeenFrame]) -> bool {
+    let common = before.get(1..).unwrap_or_default();
+    let Some(first) = common.first() else {
+        return false;
+    };
+    let picture = |frame: &SeenFrame| (frame.time, frame.picture);
+    let last = last.iter().filter(|frame| frame.time >= first.time);
+    last.map(picture).eq(common.iter().map(picture))
+}
+
+/// Writes the record of a video whose parts are given in order. Returns why the record lacks a part
+/// of the video; `None` if it is complete.
 ///
 /// # Errors
 /// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
 /// record.
-pub fn join(
-    parts: &[Part],
-    nominal: Option<f64>,
-    stated: Option<u64>,
-    mut to: impl Write,
-) -> io::Result<Option<String>> {
+pub fn join(parts: &[Part], stated: Stated, mut to: impl Write) -> io::Result<Option<String>> {
     let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
     let mut readers = readers?;
-    let metadata = metadata(&readers, parts, nominal, stated)?;
+    let metadata = metadata(&readers, parts, stated)?;
     to.write_all(&dense::opening(&metadata)?)?;
     let size = readers.first().ok_or_else(not_dense)?.size();
     let (mut identities, mut frames) = (Identities::default(), 0);
@@ -260,8 +281,7 @@ impl Identities {
 fn metadata(
     readers: &[PartReader],
     parts: &[Part],
-    nominal: Option<f64>,
-    stated: Option<u64>,
+    stated: Stated,
 ) -> io::Result<Map<String, Value>> {
     let first = readers.first().ok_or_else(not_dense)?;
     let last = readers.last().ok_or_else(not_dense)?;
@@ -291,8 +311,10 @@ fn metadata(
         .map(str::to_owned)
         .filter(|reason| !of_last.contains(reason))
         .collect();
-    if let Some(stated) = stated {
-        count_frames(&mut metadata, stated, &mut reasons);
+    let (rate, period) = rate(parts, stated.rate)?;
+    let frames = stated.frames;
+    if let Some(frames) = frames.filter(|_| completeness::is_same_rate(period, stated.period)) {
+        count_frames(&mut metadata, frames, &mut reasons);
     }
     reasons.extend(damage(&metadata));
     metadata.insert("complete".to_owned(), reasons.is_empty().into());
@@ -302,7 +324,7 @@ fn metadata(
         let reason = reasons.join(REASONS).into();
         insert_after(&mut metadata, "complete", "incomplete_reason", reason);
     }
-    set_rate(&mut metadata, rate(parts, nominal)?);
+    set_rate(&mut metadata, rate);
     Ok(metadata)
 }
 
@@ -338,6 +360,7 @@ fn count_frames(metadata: &mut Map<String, Value>, stated: u64, reasons: &mut Ve
     let count = |name: &str| metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
     let found = count("total_frames").saturating_sub(count("padded_frames"));
     if found > stated {
+        reasons.push(format!("{found} frames came of {stated}"));
         return;
     }
     let place = metadata.keys().position(|key| key == "decode_errors");
@@ -369,8 +392,9 @@ fn insert_after(metadata: &mut Map<String, Value>, before: &str, name: &str, val
     metadata.shift_insert(place, name.to_owned(), value);
 }
 
-/// The rate of the whole video, from the times of all frames. A part may be too short to measure it.
-fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
+/// The rate of the whole video, from the times of all frames, and the usual time between them, ns. A
+/// part may be too short to measure it.
+fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<(Rate, f64)> {
     let (mut timeline, mut drift) = (Timeline::default(), Drift::default());
     let mut number = 0;
     for part in parts {
@@ -382,5 +406,41 @@ fn rate(parts: &[Part], nominal: Option<f64>) -> io::Result<Rate> {
             pts.into_iter().for_each(|time| drift.add(number, time));
         }
     }
-    Ok(timeline.rhythm().rate(nominal, &drift))
+    let period = timeline.period().unwrap_or(0.0);
+    Ok((timeline.rhythm().rate(nominal, &drift), period))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_go_on() {
+        let seen = |frames: &[(u64, u64)]| -> Vec<_> {
+            let frame = |(time, picture): &(u64, u64)| SeenFrame {
+                time: *time,
+                picture: *picture,
+                faces: Vec::new(),
+            };
+            frames.iter().map(frame).collect()
+        };
+        let last = seen(&[(0, 7), (40, 8), (80, 9)]);
+        for (before, want) in [
+            (&[(0, 7), (40, 8), (80, 9)][..], true),
+            // The first one was cut off, or is not there.
+            (&[(10, 7), (40, 8), (80, 9)], true),
+            (&[(40, 8), (80, 9)], true),
+            // Nothing can be compared.
+            (&[(80, 9)], false),
+            (&[], false),
+            // A lost frame, at either end, another picture, another time, and one too many.
+            (&[(0, 7), (80, 9), (120, 1)], false),
+            (&[(0, 7), (40, 8)], false),
+            (&[(0, 7), (40, 8), (80, 1)], false),
+            (&[(0, 7), (40, 8), (81, 9)], false),
+            (&[(0, 7), (40, 8), (80, 9), (120, 1)], false),
+        ] {
+            assert_eq!(goes_on(&last, &seen(before)), want, "{before:?}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use facetrack::blendshape::{BlendshapeSource, Blendshapes};
 use facetrack::geometry::Rect;
 use facetrack::model::ModelFile;
 use facetrack::observation::{FitFailure, Landmark, MorphableFit, Observation};
-use facetrack::record::joining::{Part, SeenFrame, join};
+use facetrack::record::joining::{Part, SeenFrame, Stated, join};
 use facetrack::record::{
     BlendshapeProfile, Completeness, End, Export, Fields, FrameRecord, Metadata, Record, Storage,
 };
@@ -942,6 +942,7 @@ fn part_of_walk(folder: &std::path::Path, frames: std::ops::Range<u64>, ids: [u3
     let record = folder.join(format!("{}-{}.json", frames.start, frames.end));
     let seen = |frame: u64| SeenFrame {
         time: frame * 40_000_000 + 700_000_000,
+        picture: frame,
         faces: walkers(frame, ids)
             .iter()
             .map(|it| {
@@ -968,20 +969,23 @@ fn parts_join_to_the_record_of_the_whole() {
         part_of_walk(folder.path(), 10..10, [1, 2]),
         part_of_walk(folder.path(), 10..16, [4, 3]),
     ];
+    let stated = Stated {
+        rate: Some(25.0),
+        ..Stated::default()
+    };
     let mut joined = Vec::new();
-    join(&parts[..2], Some(25.0), None, &mut joined).expect("dense records");
+    join(&parts[..2], stated, &mut joined).expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..10, [1, 2]).text()));
     let mut joined = Vec::new();
     join(
         &[parts[0].clone(), parts[1].clone(), parts[3].clone()],
-        Some(25.0),
-        None,
+        stated,
         &mut joined,
     )
     .expect("dense records");
     assert_eq!(String::from_utf8(joined), Ok(walk(0..16, [1, 2]).text()));
     let mut joined = Vec::new();
-    join(&parts, Some(25.0), None, &mut joined).expect("dense records");
+    join(&parts, stated, &mut joined).expect("dense records");
     let joined: Json = serde_json::from_slice(&joined).expect("JSON");
     assert_eq!(joined["metadata"], walk(0..16, [1, 2]).json()["metadata"]);
     // Nobody is known across an empty part, so the faces count as new.
@@ -1004,8 +1008,8 @@ fn only_dense_records_are_joined() {
         &text.replace("obj_1", "obj_x"),
     ] {
         std::fs::write(&record, text).expect("room");
-        let error =
-            join(std::slice::from_ref(&part), None, None, io::sink()).expect_err("no dense record");
+        let error = join(std::slice::from_ref(&part), Stated::default(), io::sink())
+            .expect_err("no dense record");
         let kinds = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
         assert!(kinds.contains(&error.kind()), "{error:?}: {text}");
     }
@@ -1041,7 +1045,7 @@ fn frames_of_another_size_keep_it() {
     };
     let parts = [record("a.json", 640), record("b.json", 800)];
     let mut joined = Vec::new();
-    join(&parts, Some(25.0), None, &mut joined).expect("dense records");
+    join(&parts, Stated::default(), &mut joined).expect("dense records");
     let joined: Json = serde_json::from_slice(&joined).expect("JSON");
     assert_eq!(joined["metadata"]["width"], 640);
     let width = |frame: usize| joined["frames"][frame]["width"].clone();
