@@ -97,8 +97,9 @@ class Status:
 
 @dataclass(frozen=True)
 class Summary:
-    """The counts of a run.
+    """The counts of all videos, in this run or an earlier one.
 
+    new, again, frames, video_hours, seconds: Of this run only.
     open: Videos without a result, because the run ended early or another run tracks them.
     failures: Path of the list of videos that are not complete; None without such videos.
     """
@@ -110,6 +111,8 @@ class Summary:
     truncated: int
     failed: int
     open: int
+    new: int
+    again: int
     frames: int
     video_hours: float
     seconds: float

@@ -9,6 +9,7 @@ mod deaths;
 mod fetched;
 mod hanging;
 mod kinds;
+mod neighbours;
 mod outcomes;
 mod program;
 mod readable;

@@ -38,23 +38,119 @@ fn a_run_is_not_repeated() {
     assert_eq!(first["video_seconds"], 0.2);
 
     let text = run(folder, &line).exits(0);
-    assert!(text.contains("skipped              2\n"), "{text}");
+    assert!(text.contains("done                 2\n"), "{text}");
+    assert!(text.contains("new                  0\n"), "{text}");
     assert_eq!(marker(&folder.join("out/clip0.json")), first);
 
     clips::video(&folder.join("in/clip0.mp4"), 6);
     let text = run(folder, &line).exits(0);
-    assert!(text.contains("skipped              1\n"), "{text}");
-    assert_eq!(marker(&folder.join("out/clip0.json"))["frames"], 6);
-    let text = run(folder, &format!("{line} --set max-age=3")).exits(0);
     assert!(text.contains("done                 2\n"), "{text}");
+    assert!(text.contains("again (video changed)         1\n"), "{text}");
+    assert_eq!(marker(&folder.join("out/clip0.json"))["frames"], 6);
     fs::remove_file(folder.join("out/clip1.json")).expect("a record");
-    let text = run(folder, &format!("{line} --set max-age=3 --dry-run")).exits(0);
-    assert!(
-        text.contains("track ") && text.contains("complete "),
-        "{text}"
-    );
-    run(folder, &format!("{line} --set max-age=3")).exits(0);
+    let text = run(folder, &format!("{line} --dry-run")).exits(0);
+    let words: Vec<_> = text.lines().map(|line| line.split(" /").next()).collect();
+    assert_eq!(words, [Some("complete  "), Some("again (was complete)")]);
+    run(folder, &line).exits(0);
     assert_eq!(files(&folder.join("out")), names);
+}
+
+#[test]
+fn other_settings_replace_records_only_if_that_is_asked_for() {
+    let folder = clips::videos(&[5, 7]);
+    let folder = folder.path();
+    let line = format!("in --out out {SCRIPTED}");
+    run(folder, &line).exits(0);
+    let contents = || {
+        let read = |name: &String| fs::read(folder.join("out").join(name)).expect("a file");
+        files(&folder.join("out"))
+            .iter()
+            .map(read)
+            .collect::<Vec<_>>()
+    };
+    let before = contents();
+    clips::video(&folder.join("in/new.mp4"), 3);
+    let other = format!("{line} --set max-age=3");
+    for (line, code) in [(format!("{other} --dry-run"), 2), (other.clone(), 2)] {
+        let text = run(folder, &line).exits(code);
+        let refused = text.contains("2 videos would be tracked again");
+        assert!(refused && text.contains("max-age=3 instead of "), "{text}");
+        assert!(text.contains("Add --replace"), "{text}");
+        let is_listed = text.contains("new        /") && text.contains("again (options: max-age=3");
+        assert_eq!(is_listed, line.contains("--dry-run"), "{text}");
+        assert_eq!(contents(), before);
+    }
+    let text = run(folder, &format!("{other} --replace")).exits(0);
+    assert!(text.contains("done                 3\n"), "{text}");
+    assert!(text.contains("new                  1\n"), "{text}");
+    // A video of the same name in another folder.
+    fs::create_dir(folder.join("other")).expect("a folder");
+    clips::video(&folder.join("other/clip0.mp4"), 6);
+    let text = run(
+        folder,
+        &format!("other --out out {SCRIPTED} --set max-age=3"),
+    )
+    .exits(2);
+    assert!(text.contains("in/clip0.mp4"), "{text}");
+    let text = run(folder, &format!("{other} --replace")).exits(0);
+    assert!(text.contains("new                  0\n"), "{text}");
+}
+
+/// A video that is gone, or was replaced by a damaged one.
+#[test]
+fn a_good_result_is_kept_until_there_is_a_better_one() {
+    let folder = clips::videos(&[20, 5]);
+    let folder = folder.path();
+    fs::write(folder.join("list.txt"), "in/clip0.mp4\nin/clip1.mp4\n").expect("room");
+    let line = format!("list.txt --out out {SCRIPTED}");
+    run(folder, &line).exits(0);
+    let paths = ["out/clip0.json", "out/clip0.json.done"].map(|name| folder.join(name));
+    let contents = || paths.each_ref().map(|path| fs::read(path).expect("a file"));
+    let before = contents();
+    fs::rename(folder.join("in"), folder.join("away")).expect("our own");
+    fs::create_dir(folder.join("in")).expect("a folder");
+    for line in [
+        line.clone(),
+        format!("{line} --checksum"),
+        format!("{line} --retry-failed"),
+    ] {
+        let text = run(folder, &line).exits(1);
+        assert!(text.contains("failed               2\n"), "{text}");
+        assert!(
+            text.contains("The record of an earlier run is kept"),
+            "{text}"
+        );
+        assert_eq!(contents(), before);
+    }
+    run(folder, &format!("in --out out {SCRIPTED}")).exits(2);
+    assert_eq!(contents(), before);
+    fs::remove_dir(folder.join("in")).expect("our own");
+    fs::rename(folder.join("away"), folder.join("in")).expect("our own");
+    let text = run(folder, &line).exits(0);
+    assert!(text.contains("new                  0\n"), "{text}");
+
+    let video = folder.join("in/clip0.mp4");
+    let whole = fs::read(&video).expect("a video");
+    for (share, word) in [(0.02, "failed"), (0.6, "truncated")] {
+        fs::write(&video, &whole).expect("room");
+        clips::cut(&video, share, &video);
+        for tracked in [1, 0] {
+            let text = run(folder, &line).exits(1);
+            assert!(text.contains(&format!("{word:<12}         1\n")), "{text}");
+            let again = format!("again (video changed)         {tracked}\n");
+            assert_eq!(text.contains(&again), tracked == 1, "{text}");
+        }
+        assert_eq!(contents()[0], before[0]);
+        let marker = marker(&paths[0]);
+        assert_eq!(marker["status"], "complete");
+        assert_eq!(marker["later"]["status"], word, "{marker}");
+    }
+    run(folder, &format!("{line} --force")).exits(1);
+    assert_eq!(status(&paths[0]), "truncated");
+    fs::write(&video, &whole).expect("room");
+    run(folder, &line).exits(0);
+    assert_eq!(status(&paths[0]), "complete");
+    assert_eq!(contents()[0], before[0]);
 }
 
 #[test]
@@ -67,7 +163,7 @@ fn content_can_identify_a_video() {
     let bytes = fs::read(&video).expect("a video");
     fs::write(&video, bytes).expect("room");
     let text = run(folder, &line).exits(0);
-    assert!(text.contains("skipped              1\n"), "{text}");
+    assert!(text.contains("new                  0\n"), "{text}");
 }
 
 #[test]
@@ -106,7 +202,7 @@ fn a_marker_follows_its_record() {
     fs::rename(done, unfinished("record.json.done")).expect("our own");
     fs::write(unfinished("claim"), "").expect("room");
     let text = run(folder, &line).exits(0);
-    assert!(text.contains("skipped              1\n"), "{text}");
+    assert!(text.contains("new                  0\n"), "{text}");
     assert_eq!(marker(&folder.join("in/clip0.json")), before);
     let left = ["in/clip0.json", "in/clip0.json.done", "in/clip0.mp4"];
     assert_eq!(files(folder), left);
@@ -257,7 +353,7 @@ fn two_runs_share_a_folder() {
         assert_eq!(status(&record), "complete", "{number}");
     }
     let text = slow(run(folder, &line), 10).exits(0);
-    assert!(text.contains("skipped             12\n"), "{text}");
+    assert!(text.contains("done                12\n"), "{text}");
 }
 
 #[test]
@@ -346,7 +442,7 @@ fn shards_share_a_folder() {
         9
     );
     let text = run(folder, &format!("in --out out {SCRIPTED}")).exits(0);
-    assert!(text.contains("skipped              9\n"), "{text}");
+    assert!(text.contains("done                 9\n"), "{text}");
 }
 
 /// The command line and the variables of an older pipeline.
@@ -381,11 +477,12 @@ fn the_call_of_the_older_pipeline_works() {
         assert_eq!(tracker["max-distance"], 80.0);
     }
     let line = format!("--videos_json_path plain.json {SCRIPTED}");
-    let text = run(folder, &line).exits(0);
+    let text = run(folder, &line).exits(2);
     assert!(
-        text.contains("done                 2\n"),
+        text.contains("verbose=false instead of true"),
         "variables are a part of the key: {text}"
     );
+    run(folder, &format!("{line} --replace")).exits(0);
     let engine = run(folder, "--videos_json_path plain.json --json")
         .env("STEP5_TRACKING_ENGINE", "scripted");
     assert!(engine.exits(0).contains("\"engine\":\"scripted\""));

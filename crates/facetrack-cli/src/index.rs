@@ -6,13 +6,19 @@ mod faces;
 mod videos;
 
 use std::error::Error;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
+use facetrack::file;
 
 use crate::output;
 use crate::replacement::{Replacement, is_same};
 use crate::table::{Column, ParquetTable, Table};
+
+/// How a Parquet file begins.
+const PARQUET: &[u8; 4] = b"PAR1";
 
 /// Arguments of `facetrack index`.
 #[derive(Debug, Args)]
@@ -42,9 +48,20 @@ pub struct IndexArguments {
 /// # Errors
 /// A source or record cannot be read, a file cannot be written, or the file of the faces is another
 /// one of the arguments.
-pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
+///
+/// Returns a failure if an entry of a folder was left out.
+pub fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
     check_faces(&arguments)?;
-    let videos = videos::index(&arguments.sources)?;
+    let outputs = [Some(&arguments.to), arguments.faces.as_ref()];
+    outputs
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| check_content(path))?;
+    let mut code = ExitCode::SUCCESS;
+    let videos = videos::index(&arguments.sources, &mut |complaint| {
+        code = ExitCode::FAILURE;
+        output::complain(format_args!("facetrack index: left out: {complaint}"));
+    })?;
     write(&arguments.to, videos::columns(), |table| {
         let mut rows = videos.values().cloned();
         rows.try_for_each(|row| Ok(table.add(row)?))
@@ -63,7 +80,26 @@ pub fn run(arguments: IndexArguments) -> Result<(), Box<dyn Error>> {
         })?;
         say(count, "face", &path)?;
     }
-    Ok(())
+    Ok(code)
+}
+
+/// Only an earlier index is replaced.
+fn check_content(path: &Path) -> Result<(), String> {
+    if !path
+        .metadata()
+        .is_ok_and(|found| found.is_file() && found.len() > 0)
+    {
+        return Ok(());
+    }
+    let mut start = [0; PARQUET.len()];
+    let read = file::open(path).and_then(|mut file| file.read_exact(&mut start));
+    if read.is_ok() && start == *PARQUET {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: it exists, and is no Parquet file. Name another file",
+        path.display()
+    ))
 }
 
 /// The index and the sources stay as they are when the faces are written.
@@ -124,6 +160,13 @@ mod tests {
                 "{error}"
             );
         }
+        let record = folder.path().join("a.json");
+        std::fs::write(&record, "{\"metadata\":{}}").unwrap();
+        for (to, faces) in [(&record, None), (&b, Some(record.as_path()))] {
+            let error = index(&a, to, faces).unwrap_err().to_string();
+            assert!(error.contains("is no Parquet file"), "{error}");
+        }
+        assert_eq!(std::fs::read(&record).unwrap().len(), 15);
         // An index is renewed.
         index(&a, &a, Some(&b)).unwrap();
     }

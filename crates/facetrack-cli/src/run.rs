@@ -173,9 +173,15 @@ impl<'a> Run<'a> {
         if self.arguments.dry_run {
             self.notes.iter().for_each(output::complain);
             output::print(plan::described(&self.videos, &tasks, &settled))?;
+        }
+        if let Some(reason) = plan::refusal(&self.videos, &tasks, self.arguments) {
+            output::complain(format_args!("facetrack run: {reason}"));
+            return Ok(USAGE.into());
+        }
+        if self.arguments.dry_run {
             return Ok(ExitCode::SUCCESS);
         }
-        let mut display = Display::new(self.arguments.json, &self.videos, tasks.len());
+        let mut display = Display::new(self.arguments.json, &self.videos, &tasks);
         for note in &self.notes {
             display.on_event(Event::Noted(note.clone()))?;
         }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +20,9 @@ const MARKER: &str = ".json.done";
 
 /// Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
 const PARTS: &str = ".json.parts";
+
+/// Maximum size of a marker. Our choice: a hundred times the usual one.
+const MAX_SIZE: u64 = 1 << 20;
 
 /// Columns of an index: the place of the video, then the keys of its marker. Markers of later
 /// versions may have more keys.
@@ -72,11 +74,16 @@ pub fn columns() -> Vec<Column> {
 ///
 /// # Errors
 /// A source cannot be read.
-pub fn index(sources: &[PathBuf]) -> Result<Index, Box<dyn Error>> {
+///
+/// Entries of a folder that cannot be read are left out, and `complain` is told.
+pub fn index(
+    sources: &[PathBuf],
+    complain: &mut dyn FnMut(String),
+) -> Result<Index, Box<dyn Error>> {
     let mut index = Index::new();
     for source in sources {
         if source.is_dir() {
-            add_folder(source, &mut index)?;
+            add_folder(source, &mut index, complain);
         } else {
             add_file(source, &mut index).map_err(StoreError::at(source))?;
         }
@@ -108,16 +115,24 @@ fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
     })
 }
 
-fn add_folder(folder: &Path, index: &mut Index) -> Result<(), Box<dyn Error>> {
+fn add_folder(folder: &Path, index: &mut Index, complain: &mut dyn FnMut(String)) {
     let entries = WalkDir::new(folder).follow_links(true).into_iter();
     for entry in entries.filter_entry(|it| it.depth() == 0 || !ends_with(it.path(), PARTS)) {
-        let marker = places::found(entry)?;
-        if let Some(marker) = marker.filter(|it| ends_with(it, MARKER)) {
-            let (id, row) = of_marker(folder, &marker)?;
-            index.insert(id, row);
+        let marker = match places::found(entry) {
+            Ok(marker) => marker.filter(|it| ends_with(it, MARKER)),
+            // Its target is being searched.
+            Err(error) if error.loop_ancestor().is_some() => None,
+            Err(error) => {
+                complain(error.to_string());
+                None
+            }
+        };
+        match marker.map(|marker| of_marker(folder, &marker)) {
+            Some(Ok((id, row))) => drop(index.insert(id, row)),
+            Some(Err(error)) => complain(error.to_string()),
+            None => (),
         }
     }
-    Ok(())
 }
 
 fn ends_with(path: &Path, suffix: &str) -> bool {
@@ -129,7 +144,7 @@ fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn 
     let record = path.with_extension("");
     let id = record.strip_prefix(folder)?.with_extension("");
     let (record, id) = (text(&record)?.to_owned(), text(&id)?.to_owned());
-    let marker = fs::read(path).map_err(|error| error.to_string());
+    let marker = file::read_itself(path, MAX_SIZE).map_err(|error| error.to_string());
     let row = marker.and_then(|marker| cells(&marker));
     let mut row = row.unwrap_or_else(|reason| damaged(&reason));
     row[ID] = Cell::Text(id.clone());
@@ -172,9 +187,15 @@ fn cell(value: &Json, kind: Kind) -> Option<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const MARKER: &str = r#"{"key":"k","status":"complete","frames":3,"faces":2,"seconds":1.5,"attempts":1,"later":[]}"#;
+
+    fn index(sources: &[PathBuf]) -> Result<Index, Box<dyn Error>> {
+        super::index(sources, &mut |complaint| panic!("{complaint}"))
+    }
 
     fn text(cell: &Cell) -> &str {
         match cell {
@@ -238,8 +259,32 @@ mod tests {
         let index = index(&[folder.path().to_owned()]).unwrap();
         assert_eq!(index.keys().collect::<Vec<_>>(), ["a"]);
         let message = text(&index["a"][MESSAGE]);
-        assert!(message.contains("No such file"), "{message}");
+        assert!(message.contains("not a regular file"), "{message}");
         assert_eq!(index["a"][STATUS], Cell::Missing);
+    }
+
+    #[test]
+    fn odd_entries_end_no_index() {
+        use std::os::unix::ffi::OsStringExt;
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a.json.done"), MARKER).unwrap();
+        symlink(".", at("loop")).unwrap();
+        symlink("/dev/zero", at("zero.json.done")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(at("pipe.json.done"))
+            .status();
+        assert!(pipe.unwrap().success());
+        fs::create_dir(at("folder.json.done")).unwrap();
+        let odd = std::ffi::OsString::from_vec(b"\xff.json.done".into());
+        fs::write(folder.path().join(odd), MARKER).unwrap();
+        let mut complaints = Vec::new();
+        let index = super::index(&[folder.path().to_owned()], &mut |it| complaints.push(it));
+        let ids: Vec<_> = index.unwrap().into_keys().collect();
+        assert_eq!(ids, ["a", "pipe", "zero"]);
+        assert_eq!(complaints.len(), 1);
+        assert!(complaints[0].contains("not UTF-8"), "{complaints:?}");
     }
 
     #[test]

@@ -40,7 +40,10 @@ pub struct RunArguments {
         value_name = "N"
     )]
     pub jobs: usize,
-    /// Track every video again, and replace records that this command has not written
+    /// Track videos again whose records were made with other settings, and replace these
+    #[arg(long)]
+    pub replace: bool,
+    /// Track every video again, and also replace records that this command has not written
     #[arg(long)]
     pub force: bool,
     /// Try videos again that failed in an earlier run

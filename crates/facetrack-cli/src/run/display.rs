@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::events::{Event, Report};
 use super::inputs::Video;
+use super::plan::Task;
 use super::summary::Summary;
 use crate::error::StoreError;
 use crate::output;
@@ -35,8 +36,9 @@ enum Mode {
 }
 
 impl<'a> Display<'a> {
-    /// A display of a run that tracks `total` of these videos.
-    pub fn new(is_json: bool, videos: &'a [Video], total: usize) -> Self {
+    /// A display of a run that has these tasks.
+    pub fn new(is_json: bool, videos: &'a [Video], tasks: &[Task]) -> Self {
+        let total = tasks.len();
         let mode = if is_json {
             Mode::Json
         } else if io::stderr().is_terminal() {
@@ -47,7 +49,7 @@ impl<'a> Display<'a> {
         Self {
             videos,
             mode,
-            summary: Summary::new(videos.len()),
+            summary: Summary::new(videos.len(), tasks),
             total,
             settled: 0,
         }
@@ -100,7 +102,7 @@ impl<'a> Display<'a> {
                 json!({"event": "summary", "figures": summary.figures(), "failures": failures});
             return output::send_line(event);
         }
-        output::print(summary.figures().table())?;
+        output::print(summary.table())?;
         if summary.open() > 0 {
             let open = output::counted(summary.open() as u64, "video");
             output::print_line(format_args!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Events of a run, from the lanes to the display.
 
-use facetrack_jobs::{Progress, Status};
+use facetrack_jobs::Progress;
 
 use super::marker::Marker;
 
@@ -41,6 +41,6 @@ pub struct Report {
 impl Report {
     /// Whether this run has tried to track the video.
     pub fn is_tracked(&self) -> bool {
-        self.is_new && self.marker.outcome.status != Status::Skipped
+        self.is_new && self.marker.attempts > 0
     }
 }

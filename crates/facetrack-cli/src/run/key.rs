@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The key of a video: a hash of everything that its record depends on.
+//! The key of a video: a hash of everything that its record depends on, its basis.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,15 +16,16 @@ use sha2::{Digest, Sha256};
 use super::arguments::RunArguments;
 use super::inputs::Video;
 
-/// The key of a video with a loaded engine. A file that cannot be read has a key, too.
-pub fn of(video: &Video, arguments: &RunArguments, ready: &Ready) -> String {
+/// Everything that the record of a video depends on, with a loaded engine. A file that cannot be read
+/// has no `content`.
+pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
     let content = if arguments.checksum {
         hash_of_file(&video.path).map(Value::from)
     } else {
         stamp(&video.path)
     };
     let options: BTreeMap<_, _> = ready.options.iter().collect();
-    let mut parts = json!({
+    let mut basis = json!({
         "schema": SCHEMA,
         "id": video.id,
         "name": video.name,
@@ -35,9 +36,59 @@ pub fn of(video: &Video, arguments: &RunArguments, ready: &Ready) -> String {
         "options": options,
     });
     if let Some(grid) = arguments.grid() {
-        parts["grid"] = json!(grid);
+        basis["grid"] = json!(grid);
     }
-    hex(&Sha256::digest(parts.to_string()))
+    basis
+}
+
+/// The key with this basis.
+pub fn of(basis: &Value) -> String {
+    hex(&Sha256::digest(basis.to_string()))
+}
+
+/// Whether the file of a video has changed.
+pub fn is_changed(old: &Value, new: &Value) -> bool {
+    old["content"] != new["content"]
+}
+
+/// The settings that differ, other than the video itself.
+pub fn differences(old: &Value, new: &Value) -> Vec<String> {
+    let Some(before) = old.as_object() else {
+        return vec!["settings that an earlier version has not noted".to_owned()];
+    };
+    let mut differences = Vec::new();
+    if old["engine"] != new["engine"] {
+        differences.push(difference("engine", &old["engine"], &new["engine"]));
+    }
+    let (old_options, new_options) = (&old["options"], &new["options"]);
+    let names = [old_options, new_options].map(|it| it.as_object().into_iter().flatten());
+    let names: BTreeSet<_> = names.into_iter().flatten().map(|(name, _)| name).collect();
+    let changed = names
+        .into_iter()
+        .filter(|it| old_options[*it] != new_options[*it]);
+    differences.extend(changed.map(|it| difference(it, &old_options[it], &new_options[it])));
+    let others = SETTINGS
+        .iter()
+        .filter(|(key, _)| before.get(*key) != new.get(*key));
+    differences.extend(others.map(|(_, name)| (*name).to_owned()));
+    differences
+}
+
+/// Other settings, and their names.
+const SETTINGS: [(&str, &str); 4] = [
+    ("grid", "--segment or --warm-up"),
+    ("models", "models"),
+    ("part", "start or stop"),
+    ("schema", "the version of the record"),
+];
+
+fn difference(name: &str, old: &Value, new: &Value) -> String {
+    let text = |value: &Value| match value {
+        Value::Null => "the default".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!("{name}={} instead of {}", text(new), text(old))
 }
 
 /// The size of a file and the time of its last change.
@@ -87,6 +138,9 @@ mod tests {
         fs::write(&moved.path, "one").unwrap();
         let ready = Ready::default();
         let (by_stamp, by_content) = (parsed(["a"]).unwrap(), parsed(["a", "--checksum"]).unwrap());
+        let of = |video: &Video, arguments: &RunArguments, ready: &Ready| {
+            super::of(&basis(video, arguments, ready))
+        };
         let content = |video| of(video, &by_content, &ready);
         assert_eq!(content(&first), content(&moved));
         assert_eq!(of(&first, &by_stamp, &ready).len(), 64);
@@ -107,8 +161,31 @@ mod tests {
                 options: options.into_iter().collect(),
                 ..Ready::default()
             };
-            of(&video, &parsed(["a"]).unwrap(), &ready)
+            of(&basis(&video, &parsed(["a"]).unwrap(), &ready))
         };
         assert_eq!(key(["a", "b"]), key(["b", "a"]));
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let basis = |max_faces: Value, engine: &str, models: Value| {
+            json!({
+                "content": [1, "2"], "engine": engine, "models": models,
+                "options": {"max-faces": max_faces, "tracker": "iou"},
+            })
+        };
+        let old = basis(2.into(), "eos", json!({"a": "0f"}));
+        assert_eq!(differences(&old, &old), Vec::<String>::new());
+        let new = basis(Value::Null, "mediapipe", json!({}));
+        let want = [
+            "engine=mediapipe instead of eos",
+            "max-faces=the default instead of 2",
+            "models",
+        ];
+        assert_eq!(differences(&old, &new), want);
+        assert!(differences(&Value::Null, &new)[0].contains("earlier version"));
+        let mut changed = old.clone();
+        changed["content"] = json!([3, "2"]);
+        assert!(is_changed(&old, &changed) && differences(&old, &changed).is_empty());
     }
 }

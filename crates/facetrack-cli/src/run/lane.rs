@@ -2,6 +2,7 @@
 //! A lane takes one video after another, fetches it if it has to, and lets a worker track it. It
 //! replaces a worker that dies, takes too long or needs too much memory.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
@@ -102,6 +103,14 @@ impl Lane<'_> {
     /// A video to track as a whole, unless another run tracks it or has settled it.
     fn claimed(&self, mut task: Task) -> io::Result<Option<Work>> {
         let (index, video) = (task.index, &self.run.videos[task.index]);
+        // The folder of a video is there, unless its disk is not.
+        if let Some(folder) = video
+            .record
+            .parent()
+            .filter(|_| self.run.arguments.out.is_some())
+        {
+            fs::create_dir_all(folder)?;
+        }
         let Some(claim) = Claim::new(&video.record)? else {
             let path = video.path.display();
             self.tell(Event::Noted(format!("{path}: another run is tracking it")));
@@ -223,7 +232,12 @@ impl Lane<'_> {
     }
 
     fn replace(&self, task: &Task, claim: &Claim, mut marker: Marker) -> io::Result<Box<Marker>> {
-        match claim.finish(&marker, task.existing) {
+        let mut whole = marker.clone();
+        // An empty key has no basis.
+        if !marker.key.is_empty() {
+            whole.basis = task.basis.clone();
+        }
+        match claim.finish(&whole, task.existing) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let reason = plan::foreign(&self.run.videos[task.index].record);
                 marker.outcome = Outcome::without_record(Status::Skipped, reason);

@@ -10,6 +10,7 @@ use std::{fmt, io};
 use facetrack::file::{self, remove_if_there, with_suffix};
 use facetrack_jobs::{Outcome, Ready, Status};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::inputs::Video;
 use super::names;
@@ -40,6 +41,9 @@ pub struct Marker {
     /// Of a part: a hash of its record and of this account.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// The basis of the key. It is only in the file.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub basis: Value,
     /// The account of a later attempt, whose result was worse: the record is still the earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Box<Marker>>,
@@ -96,7 +100,7 @@ impl Marker {
 
     /// A text with a key is a marker.
     fn parse(text: &[u8]) -> Option<Box<Self>> {
-        let object: serde_json::Value = serde_json::from_slice(text).ok()?;
+        let object: Value = serde_json::from_slice(text).ok()?;
         object.get("key")?.as_str()?;
         serde_json::from_value(object).ok().map(Box::new)
     }

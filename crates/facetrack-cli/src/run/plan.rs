@@ -8,6 +8,7 @@ use std::path::Path;
 use facetrack::file;
 use facetrack::printable::Line;
 use facetrack_jobs::{Cause, Outcome, Ready, Status};
+use serde_json::Value;
 
 use super::arguments::RunArguments;
 use super::claim::{self, Existing};
@@ -16,6 +17,10 @@ use super::inputs::Video;
 use super::key;
 use super::marker::{Marker, Unreadable};
 use super::names;
+use crate::output;
+
+/// Why a video without a marker is tracked.
+pub const NEW: &str = "new";
 
 /// A video to track.
 #[derive(Debug)]
@@ -23,6 +28,12 @@ pub struct Task {
     /// Index of the video.
     pub index: usize,
     pub key: String,
+    /// The basis of the key.
+    pub basis: Value,
+    /// Why it is tracked: `new` or `again (…)`.
+    pub reason: String,
+    /// Settings in which its record differs that is to be replaced.
+    pub differences: Vec<String>,
     pub existing: Existing,
     /// The marker when the run was planned.
     pub known: Option<Box<Marker>>,
@@ -51,18 +62,26 @@ pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<T
             // If that is impossible, the video cannot be claimed either, which is reported.
             let _ = claim::recover(&video.record);
         }
-        let key = key::of(video, arguments, ready);
+        let basis = key::basis(video, arguments, ready);
+        let key = key::of(&basis);
         let known = Marker::read(&video.record);
         match decide(video, &key, &known, ready, arguments) {
-            Decision::Track(existing) => tasks.push(Task {
-                index,
-                key,
-                existing,
-                known: known.ok().flatten(),
-                is_forced: arguments.force,
-                attempts: 0,
-                whole: None,
-            }),
+            Decision::Track(existing) => {
+                let known = known.ok().flatten();
+                let (reason, differences) = compared(known.as_deref(), video, &basis);
+                tasks.push(Task {
+                    index,
+                    key,
+                    basis,
+                    reason,
+                    differences,
+                    existing,
+                    known,
+                    is_forced: arguments.force,
+                    attempts: 0,
+                    whole: None,
+                });
+            }
             Decision::Settled { is_new, marker } => settled.push(Report {
                 index,
                 is_new,
@@ -95,6 +114,48 @@ impl Task {
     }
 }
 
+/// Why a video is tracked, and the settings in which its record differs.
+fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Vec<String>) {
+    let Some(known) = known else {
+        return (NEW.to_owned(), Vec::new());
+    };
+    let mut differences = key::differences(&known.basis, basis);
+    let is_changed = key::is_changed(&known.basis, basis);
+    if is_changed && known.video != video.path {
+        differences.push(format!("the record is of {}", known.video.display()));
+    }
+    let changed = (is_changed && !known.basis.is_null()).then(|| "video changed".to_owned());
+    let options = (!differences.is_empty()).then(|| format!("options: {}", differences.join(", ")));
+    let mut reasons: Vec<_> = [changed, options].into_iter().flatten().collect();
+    if reasons.is_empty() {
+        let status = known.last().outcome.status.word();
+        reasons.push(format!("was {status}"));
+    }
+    if !has_result(known, video) {
+        differences.clear();
+    }
+    (format!("again ({})", reasons.join("; ")), differences)
+}
+
+/// Why the run must not start: videos have records that were made with other settings.
+pub fn refusal(videos: &[Video], tasks: &[Task], arguments: &RunArguments) -> Option<String> {
+    let is_asked_for = arguments.replace || arguments.force;
+    let mut others = tasks.iter().filter(|task| !task.differences.is_empty());
+    let first = others.next().filter(|_| !is_asked_for)?;
+    let count = output::counted(1 + others.count() as u64, "video");
+    Some(format!(
+        "{count} would be tracked again with other settings, and the records would be replaced, \
+         such as {}: {}. Add --replace to do that, or set another folder with --out",
+        videos[first.index].record.display(),
+        first.differences.join(", ")
+    ))
+}
+
+/// Whether a marker is about a record that is there.
+fn has_result(known: &Marker, video: &Video) -> bool {
+    known.outcome.status.has_record() && has_record(video)
+}
+
 fn has_record(video: &Video) -> bool {
     fs::symlink_metadata(&video.record).is_ok()
 }
@@ -121,11 +182,15 @@ fn decide(
     };
     let has_record = has_record(video);
     if let Some(marker) = known.and_then(|it| valid(it, key, has_record, arguments)) {
-        let (is_new, marker) = (false, Box::new(marker.clone()));
+        let mut marker = Box::new(marker.clone());
+        // They would need much memory.
+        (marker.basis, marker.later) = (Value::Null, None);
+        let is_new = false;
         return Decision::Settled { is_new, marker };
     }
-    let has_result = has_record && known.is_some_and(|it| it.outcome.status.has_record());
-    if has_result && let Some(outcome) = unreadable(video, arguments) {
+    if known.is_some_and(|it| has_result(it, video))
+        && let Some(outcome) = unreadable(video, arguments)
+    {
         return new(kept(outcome));
     }
     if let Some(reason) = names::obstacle(&video.record) {
@@ -214,7 +279,7 @@ pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String
         let (path, record) = (Line(path.display()), Line(record.display()));
         format!("{verb:<10} {path} -> {record}\n")
     };
-    let tracked = tasks.iter().map(|task| (task.index, "track"));
+    let tracked = tasks.iter().map(|task| (task.index, task.reason.as_str()));
     let status = |report: &Report| (report.index, report.marker.outcome.status.word());
     let others = settled.iter().map(status);
     let mut lines: Vec<_> = tracked.chain(others).collect();

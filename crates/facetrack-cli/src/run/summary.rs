@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The account of a run.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
 use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 
 use super::events::Report;
+use super::plan::{self, Task};
 
 const HOUR: f64 = 3600.0;
 
@@ -18,9 +19,11 @@ pub struct Summary {
     start: Instant,
     /// All settled videos.
     pub reports: Vec<Report>,
+    /// Why videos are tracked.
+    reasons: HashMap<usize, String>,
 }
 
-/// The figures of a run.
+/// The figures of all videos, and in the end those of this run.
 #[derive(Debug, Serialize)]
 pub struct Figures {
     videos: usize,
@@ -30,6 +33,8 @@ pub struct Figures {
     truncated: usize,
     failed: usize,
     open: usize,
+    new: usize,
+    again: usize,
     frames: u64,
     video_hours: f64,
     seconds: f64,
@@ -41,11 +46,13 @@ pub fn is_hopeless(status: Status) -> bool {
 }
 
 impl Summary {
-    pub fn new(total: usize) -> Self {
+    pub fn new(total: usize, tasks: &[Task]) -> Self {
+        let reasons = tasks.iter().map(|task| (task.index, task.reason.clone()));
         Self {
             total,
             start: Instant::now(),
             reports: Vec::new(),
+            reasons: reasons.collect(),
         }
     }
 
@@ -79,30 +86,56 @@ impl Summary {
         self.total - self.reports.len()
     }
 
-    pub fn figures(&self) -> Figures {
+    /// The videos that this run has tracked, counted by the reason.
+    fn reasons(&self) -> BTreeMap<&str, usize> {
         let tracked = self.reports.iter().filter(|report| report.is_tracked());
-        let outcomes: Vec<_> = tracked.map(|report| &report.marker.outcome).collect();
-        let count =
-            |is_meant: fn(&Outcome) -> bool| outcomes.iter().filter(|it| is_meant(it)).count();
-        let seconds = outcomes.iter().filter_map(|it| it.video_seconds);
+        let mut counts = BTreeMap::new();
+        for reason in tracked.filter_map(|report| self.reasons.get(&report.index)) {
+            *counts.entry(reason.as_str()).or_default() += 1;
+        }
+        counts
+    }
+
+    pub fn figures(&self) -> Figures {
+        let count = |is_meant: fn(&Outcome) -> bool| {
+            let outcomes = self.reports.iter().map(|report| &report.marker.outcome);
+            outcomes.filter(|it| is_meant(it)).count()
+        };
+        let tracked = || {
+            let tracked = self.reports.iter().filter(|report| report.is_tracked());
+            tracked.map(|report| &report.marker.outcome)
+        };
+        let seconds = tracked().filter_map(|it| it.video_seconds);
+        let mut reasons = self.reasons();
+        let new = reasons.remove(plan::NEW).unwrap_or(0);
         Figures {
             videos: self.total,
             done: count(|it| it.status == Status::Complete),
-            skipped: self.reports.len() - outcomes.len(),
+            skipped: count(|it| it.status == Status::Skipped),
             no_face: count(|it| it.status.has_record() && it.faces == 0),
             truncated: count(|it| it.status == Status::Truncated),
-            failed: count(|it| !it.status.has_record()),
+            failed: count(|it| !it.status.has_record() && it.status != Status::Skipped),
             open: self.open(),
-            frames: outcomes.iter().map(|it| it.frames).sum(),
+            new,
+            again: reasons.values().sum(),
+            frames: tracked().map(|it| it.frames).sum(),
             video_hours: seconds.fold(0.0, |sum, it| sum + it) / HOUR,
             seconds: self.start.elapsed().as_secs_f64(),
         }
     }
+
+    /// The figures as a table.
+    pub fn table(&self) -> String {
+        let mut reasons = self.reasons();
+        reasons.entry(plan::NEW).or_default();
+        let line = |(reason, count)| format!("  {reason:<12}{count:>10}\n");
+        let reasons: String = reasons.into_iter().rev().map(line).collect();
+        self.figures().table(&reasons)
+    }
 }
 
 impl Figures {
-    /// The figures as a table.
-    pub fn table(&self) -> String {
+    fn table(&self, reasons: &str) -> String {
         let line = |name: &str, value: String| format!("  {name:<12}{value:>10}\n");
         let counts = [
             ("done", self.done as u64),
@@ -110,15 +143,16 @@ impl Figures {
             ("no face", self.no_face as u64),
             ("truncated", self.truncated as u64),
             ("failed", self.failed as u64),
-            ("frames", self.frames),
         ];
         let counts = counts.map(|(name, count)| line(name, count.to_string()));
+        let frames = line("frames", self.frames.to_string());
         let hours = line("video", format!("{:.2} h", self.video_hours));
         let seconds = self.seconds.max(f64::EPSILON);
         let fps = self.frames as f64 / seconds;
         let speed = self.video_hours * HOUR / seconds;
         let speed = format!("{fps:.1} fps, {speed:.1} x real time");
-        format!("{}{hours}  speed       {speed}\n", counts.concat())
+        let counts = counts.concat();
+        format!("{counts}{reasons}{frames}{hours}  speed       {speed}\n")
     }
 }
 
@@ -137,6 +171,7 @@ mod tests {
         };
         let marker = Marker {
             outcome,
+            attempts: u32::from(status != Status::Skipped),
             ..Marker::default()
         };
         Report {
@@ -148,7 +183,11 @@ mod tests {
 
     #[test]
     fn figures_of_a_run() {
-        let mut summary = Summary::new(6);
+        let mut summary = Summary::new(6, &[]);
+        summary.reasons.insert(0, plan::NEW.to_owned());
+        summary
+            .reasons
+            .insert(3, "again (video changed)".to_owned());
         summary.reports.extend([
             report(3, Status::Failed, true, 0),
             report(0, Status::Complete, true, 5),
@@ -156,15 +195,17 @@ mod tests {
             report(2, Status::Truncated, true, 0),
             report(4, Status::Skipped, true, 0),
         ]);
-        let table = summary.figures().table();
+        let table = summary.table();
         let figures = serde_json::to_value(summary.figures()).unwrap();
         for (name, count) in [
-            ("done", 1),
-            ("skipped", 2),
+            ("done", 2),
+            ("skipped", 1),
             ("no_face", 1),
             ("truncated", 1),
             ("failed", 1),
             ("open", 1),
+            ("new", 1),
+            ("again", 1),
             ("frames", 30),
         ] {
             assert_eq!(figures[name], count, "{name}");
@@ -175,11 +216,13 @@ mod tests {
         assert!(!summary.is_complete());
         assert_eq!(summary.only_status(), None);
         assert!(table.contains("  truncated            1\n"), "{table}");
+        let tracked = "  new                  1\n  again (video changed)         1\n";
+        assert!(table.contains(tracked), "{table}");
     }
 
     #[test]
     fn a_run_of_one_video() {
-        let mut summary = Summary::new(1);
+        let mut summary = Summary::new(1, &[]);
         assert!(!summary.is_complete());
         summary.reports.push(report(0, Status::Complete, false, 0));
         assert!(summary.is_complete());
