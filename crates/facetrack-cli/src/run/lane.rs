@@ -103,7 +103,14 @@ impl Lane<'_> {
     /// A video to track as a whole, unless another run tracks it or has settled it.
     fn claimed(&self, mut task: Task) -> io::Result<Option<Work>> {
         let (index, video) = (task.index, &self.run.videos[task.index]);
-        // The folder of a video is there, unless its disk is not.
+        // Nothing is written to the place of a disk that is away.
+        if self.run.arguments.out.is_none()
+            && let Some(outcome) = plan::unreadable(video, self.run.arguments)
+        {
+            let marker = Marker::new("", video, &self.run.crew.ready, outcome);
+            self.settled(index, Box::new(marker));
+            return Ok(None);
+        }
         if let Some(folder) = video
             .record
             .parent()
