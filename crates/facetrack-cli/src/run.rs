@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
             self.notes.iter().for_each(output::complain);
             output::print(plan::described(&self.videos, &tasks, &settled))?;
         }
-        if let Some(reason) = plan::refusal(&self.videos, &tasks, self.arguments) {
+        if let Some(reason) = plan::conflict(&self.videos, &tasks, self.arguments) {
             output::complain(format_args!("facetrack run: {reason}"));
             return Ok(USAGE.into());
         }

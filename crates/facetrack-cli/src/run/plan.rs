@@ -138,7 +138,7 @@ fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Ve
 }
 
 /// Why the run must not start: videos have records that were made with other settings.
-pub fn refusal(videos: &[Video], tasks: &[Task], arguments: &RunArguments) -> Option<String> {
+pub fn conflict(videos: &[Video], tasks: &[Task], arguments: &RunArguments) -> Option<String> {
     let is_asked_for = arguments.replace || arguments.force;
     let mut others = tasks.iter().filter(|task| !task.differences.is_empty());
     let first = others.next().filter(|_| !is_asked_for)?;
