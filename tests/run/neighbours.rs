@@ -77,7 +77,9 @@ fn shared_folder() -> tempfile::TempDir {
     let root = folder.path();
     fs::create_dir(root.join("out")).expect("a folder");
     let clip = root.join("in/clip0.mp4");
-    let copy = |name: OsString| drop(fs::copy(&clip, root.join("in").join(name)).expect("room"));
+    let copy = |name: OsString| {
+        fs::copy(&clip, root.join("in").join(name)).expect("room");
+    };
     for (number, (suffix, kind, _)) in NEIGHBOURS.iter().enumerate() {
         copy((neighbour(number) + ".mp4").into());
         for records in ["in", "out"] {
@@ -97,7 +99,6 @@ fn shared_folder() -> tempfile::TempDir {
     ] {
         copy(name.into());
     }
-    copy("n".repeat(249).into());
     copy(OsString::from_vec(("l".repeat(250) + ".mp4").into()));
     copy(OsString::from_vec(b"\xff.mp4".into()));
     for (name, kind) in [
@@ -346,7 +347,10 @@ impl Shared {
         let expected = expected();
         for event in finished(&lines) {
             let id = event["id"].as_str().expect("an id");
-            assert_eq!(event["marker"]["status"], expected[id], "{line}: {event}");
+            // There are videos in folders of other people, too.
+            if let Some(want) = expected.get(id) {
+                assert_eq!(event["marker"]["status"], *want, "{line}: {event}");
+            }
         }
         self.check(line);
     }
