@@ -631,7 +631,7 @@ fn a_stream_that_broke_off_is_replayed_as_far_as_it_came() {
     for part in ["clip.json", "line 11", "9 frames"] {
         assert!(warning.contains(part), "{warning}");
     }
-    assert_eq!(load.numbers(&[320, 360]), [Some(9), None]);
+    assert_eq!(load.numbers(&[0, 320, 360]), [Some(1), Some(9), None]);
 }
 
 /// The element's error when it can't start.
