@@ -16,7 +16,7 @@ from typing import Any, Union
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ._files import read_regular
+from ._files import open_regular, read_regular
 from ._run import Status, log
 from ._tables import FACE_COLUMNS, UnreadableRecord, read
 
@@ -24,6 +24,9 @@ Source = Union[str, "os.PathLike[str]"]
 
 # Suffix of a marker. The rest of its path below the folder is the id of the video.
 MARKER = ".json.done"
+
+# How a Parquet file begins.
+PARQUET = b"PAR1"
 
 # Maximum size of a marker in bytes. Our choice: it has a few hundred.
 MARKER_SIZE = 1 << 20
@@ -181,6 +184,10 @@ def _replaced(path: Path) -> Iterator[Path]:
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise ValueError(f"{path}: it is not a regular file. Name another one")
+    if path.exists() and path.stat().st_size > 0:
+        with open_regular(path) as file:
+            if file.read(len(PARQUET)) != PARQUET:
+                raise ValueError(f"{path}: it exists, and is no Parquet file. Name another file")
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
         yield partial

@@ -143,7 +143,7 @@ def test_a_cut_record_is_not_indexed(tmp_path: Path) -> None:
     assert not faces.exists()
 
 
-def test_links_and_devices_are_not_replaced(tmp_path: Path) -> None:
+def test_only_parquet_files_are_replaced(tmp_path: Path) -> None:
     link = tmp_path / "link.parquet"
     link.symlink_to("target.parquet")
     (tmp_path / "out").mkdir()
@@ -152,6 +152,12 @@ def test_links_and_devices_are_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a regular file"):
         facetrack.write_index("/dev/null", tmp_path / "out")
     assert "not a regular file" in command(tmp_path / "out", "--to", "/dev/null")
+    record = tmp_path / "clip.json"
+    record.write_text("{}")
+    with pytest.raises(ValueError, match="no Parquet file"):
+        facetrack.write_index(record, tmp_path / "out")
+    assert "no Parquet file" in command(tmp_path / "out", "--to", record)
+    assert record.read_text() == "{}"
 
 
 def test_the_command_writes_the_same_index(tmp_path: Path) -> None:
@@ -216,9 +222,10 @@ def test_the_command_names_what_cannot_be_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     list(facetrack.run(clips(tmp_path / "in", 2), out=out, **SCRIPTED))
     path = tmp_path / "faces.parquet"
-    path.write_text("older")
+    facetrack.write_index(path, out)
+    older = path.read_bytes()
     (out / "clip1.json").unlink()
     assert f"{out / 'clip1.json'}: No such file" in command(out, "--faces", path)
-    assert path.read_text() == "older" and not list(tmp_path.glob("*.partial"))
+    assert path.read_bytes() == older and not list(tmp_path.glob("*.partial"))
     assert "nowhere: " in command(tmp_path / "nowhere")
     assert "no face has this key" in command(out, "--faces", path, "--columns", "jawOpen")

@@ -120,7 +120,7 @@ def test_cut_records_are_read_as_far_as_they_go(tmp_path: Path, form: str) -> No
 def test_a_killed_record_is_read(tmp_path: Path) -> None:
     clip(tmp_path / "clip.mp4", 500)
     run = facetrack.run(tmp_path / "clip.mp4", out=tmp_path, **SLOW)
-    partial = tmp_path / "clip.json.partial"
+    partial = tmp_path / "clip.json.parts/record.json.partial"
     # The line of a frame has about 500 bytes, and 64 kB are written at once.
     while not partial.exists() or partial.stat().st_size < 80_000:
         assert run._process is not None and run._process.poll() is None

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clips;
-use crate::program::{Run, SCRIPTED, children, files, marker, record, run, signal, status};
+use crate::program::{
+    Run, SCRIPTED, children, files, marker, record, run, run_with_worker, signal, status,
+};
 
 /// An engine that takes `ms` for a frame.
 pub fn slow(run: Run, ms: u32) -> Run {
@@ -44,6 +46,16 @@ fn a_video_whose_worker_dies_is_tried_again() {
         "{:?}",
         files(folder)
     );
+}
+
+#[test]
+fn a_worker_that_is_killed_while_it_starts_is_started_again() {
+    let folder = clips::videos(&[2]);
+    let script = "[ -e killed ] || { : >killed; kill -KILL $$; }; exec \"$WORKER\"";
+    let line = format!("in --out out {SCRIPTED}");
+    let text = run_with_worker(script, folder.path(), &line).exits(0);
+    assert!(text.contains("It is started once more"), "{text}");
+    assert_eq!(status(&folder.path().join("out/clip0.json")), "complete");
 }
 
 #[test]

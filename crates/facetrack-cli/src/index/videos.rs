@@ -26,7 +26,7 @@ const MAX_SIZE: u64 = 1 << 20;
 
 /// Columns of an index: the place of the video, then the keys of its marker. Markers of later
 /// versions may have more keys.
-const COLUMNS: [(&str, Kind); 20] = [
+const COLUMNS: [(&str, Kind); 21] = [
     ("id", Kind::Text),
     ("record", Kind::Text),
     ("status", Kind::Text),
@@ -43,6 +43,7 @@ const COLUMNS: [(&str, Kind); 20] = [
     ("cpu_seconds", Kind::Double),
     ("video_seconds", Kind::Double),
     ("attempts", Kind::Integer),
+    ("whole", Kind::Text),
     ("host", Kind::Text),
     ("engine", Kind::Text),
     ("device", Kind::Text),

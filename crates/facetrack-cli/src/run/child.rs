@@ -122,8 +122,22 @@ fn program() -> PathBuf {
 }
 
 impl Worker {
-    /// Starts a worker, and waits until its engine is loaded.
+    /// Starts a worker, and waits until its engine is loaded. A worker that ends before that is
+    /// started once more: something may have killed it.
     fn start(start: &Start) -> Result<(Self, Ready), Refused> {
+        let (mut worker, ready) = Self::start_once(start)?;
+        if let Some(ready) = ready {
+            return Ok((worker, ready));
+        }
+        output::complain(format_args!("{}. It is started once more", worker.end()));
+        let (mut worker, ready) = Self::start_once(start)?;
+        match ready {
+            Some(ready) => Ok((worker, ready)),
+            None => Err(Refused::other(worker.end())),
+        }
+    }
+
+    fn start_once(start: &Start) -> Result<(Self, Option<Ready>), Refused> {
         let mut worker = Self::spawn().map_err(|error| Refused::other(not_started(&error)))?;
         let sent = worker.send(&Request::Setup(start.setup.clone()));
         sent.map_err(Refused::other)?;
@@ -131,14 +145,15 @@ impl Worker {
         Ok((worker, ready))
     }
 
-    fn loaded(&mut self, start: &Start) -> Result<Ready, Refused> {
+    /// Waits until the engine is loaded; `None` if the worker has ended.
+    fn loaded(&mut self, start: &Start) -> Result<Option<Ready>, Refused> {
         let begun = Instant::now();
         loop {
             match self.answer(POLL) {
-                Ok(Answer::Ready(ready)) => return Ok(ready),
+                Ok(Answer::Ready(ready)) => return Ok(Some(ready)),
                 Ok(Answer::Refused(reason)) => return Err(reason),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
-                Err(RecvTimeoutError::Disconnected) => return Err(Refused::other(self.end())),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
             if start.stop.load(Ordering::Relaxed) {
                 return Err(Refused::other("stopped while the engine was loaded"));
