@@ -10,28 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ._names import FEATURES
+
 SCHEMAS = ("facetrack-1", "facetrack-2")
 STATUSES = ("tracked", "no-face", "skipped", "gap", "error")
 
 # Number of landmarks of each scheme.
 LANDMARKS = (66, 68, 106, 478)
-
-FEATURES = (
-    "eye_l",
-    "eye_r",
-    "eyebrow_steepness_l",
-    "eyebrow_updown_l",
-    "eyebrow_quirk_l",
-    "eyebrow_steepness_r",
-    "eyebrow_updown_r",
-    "eyebrow_quirk_r",
-    "mouth_corner_updown_l",
-    "mouth_corner_inout_l",
-    "mouth_corner_updown_r",
-    "mouth_corner_inout_r",
-    "mouth_open",
-    "mouth_wide",
-)
 
 # Keys of the metadata that the plugin reads, with the Python types of their values.
 HEAD: dict[str, tuple[type, ...]] = {

@@ -35,6 +35,8 @@ except (ImportError, ValueError) as error:
         "as a virtual environment does not see these packages"
     ) from error
 
+from ._names import FEATURES
+
 __all__ = [
     "Box",
     "Face",
@@ -52,24 +54,6 @@ __all__ = [
 
 # Version of the metadata's layout that this module reads.
 VERSION = 1
-
-# Names of OpenSeeFace's features, in the order of its packets; l and r are sides of the face.
-FEATURES = (
-    "eye_l",
-    "eye_r",
-    "eyebrow_steepness_l",
-    "eyebrow_updown_l",
-    "eyebrow_quirk_l",
-    "eyebrow_steepness_r",
-    "eyebrow_updown_r",
-    "eyebrow_quirk_r",
-    "mouth_corner_updown_l",
-    "mouth_corner_inout_l",
-    "mouth_corner_updown_r",
-    "mouth_corner_inout_r",
-    "mouth_open",
-    "mouth_wide",
-)
 
 
 class Stale(ValueError):

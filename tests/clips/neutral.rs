@@ -88,11 +88,11 @@ fn a_face_at_rest_has_values_near_0_and_keeps_its_range() {
 /// The part of the picture with the face: left, top, right and bottom edge, px.
 const FACE: [usize; 4] = [190, 20, 400, 290];
 
-/// Number of frames in which the whole face is hidden: 1 s.
+/// Frames with the whole face hidden: 1 s.
 const HIDDEN: usize = 30;
 
-/// Number of frames in which the cover moves over the face, or away from it. A cover that appears at
-/// once is a hard cut.
+/// Frames while the cover moves over the face, and again while it moves away. A cover that appears at
+/// once would be a hard cut.
 const MOVES: usize = 10;
 
 /// Frame of the clip at which the face begins to come back. It smiles.

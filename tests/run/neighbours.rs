@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Folders with files of other people and programs, in which runs are killed and disks vanish.
+//! Runs in folders with other people's files. The runs are killed, and their disks vanish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use crate::clips;
 use crate::program::{Run, SCRIPTED, children, marker, record, run, signal, status};
 
-/// Variable by which the processes of the test are recognised.
+/// Environment variable of all processes of the test, to find them.
 const TAG: &str = "FACETRACK_NEIGHBOURS";
 
 /// Frames of the videos that are tracked.
@@ -27,7 +27,7 @@ const FRAMES: [u32; 4] = [5, 6, 8, 12];
 /// Time for the workers of a killed run to end.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// What somebody else has put next to a video, and the status of the video.
+/// Suffix and kind of somebody else's file next to a video, and the status of that video.
 const NEIGHBOURS: [(&str, &str, &str); 17] = [
     ("json.done", "pipe", "skipped"),
     ("json.done", "/dev/zero", "skipped"),

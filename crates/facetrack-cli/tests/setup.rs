@@ -1061,16 +1061,19 @@ fn unread(mut command: Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
+/// The path of a record without frames.
+fn empty_record(sandbox: &Sandbox) -> PathBuf {
+    let record = sandbox.path("track.json");
+    let text = r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#;
+    fs::write(&record, text).unwrap();
+    record
+}
+
 /// `/dev/full` is a disk without room.
 #[test]
 fn a_full_disk_is_a_reason_to_try_again() {
     let sandbox = Sandbox::offline();
-    let report = sandbox.path("track.json");
-    fs::write(
-        &report,
-        r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#,
-    )
-    .unwrap();
+    let report = empty_record(&sandbox);
     fs::create_dir(sandbox.path("clips")).unwrap();
     let index = sandbox.path("index.parquet");
     let clips = sandbox.path("clips");
@@ -1127,12 +1130,7 @@ fn control_characters_are_not_printed() {
 #[test]
 fn a_closed_pipe_changes_nothing() {
     let sandbox = Sandbox::offline();
-    let report = sandbox.path("track.json");
-    fs::write(
-        &report,
-        r#"{"metadata": {"fps": 25, "tracking_engine": "mediapipe"}, "frames": []}"#,
-    )
-    .unwrap();
+    let report = empty_record(&sandbox);
     for arguments in [
         &["doctor"][..],
         &["env"],

@@ -20,8 +20,8 @@ use gstfacetrack::trackjsonsink::TrackJsonSink;
 /// How often a video is checked.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// Checks in a row in which no thread works and nothing is read, after which a video is ended. Our
-/// choice: without work to do, a pipeline continues within milliseconds.
+/// Number of idle checks in a row after which a video is ended. At an idle check, no thread works and
+/// nothing is read. Our choice: without work to do, a pipeline continues within milliseconds.
 const MAX_IDLE: u32 = 5;
 
 /// CPU time, in ticks, that a thread takes without progress before its video is ended: a minute. Our
@@ -46,7 +46,7 @@ const WORKING: [&str; 2] = ["R", "D"];
 /// The message about a video that is ended.
 const STALLED: &str = "the file cannot be read: it is damaged, or lacks its beginning or end";
 
-/// The parts of a pipeline in which progress is seen.
+/// The parts of a pipeline that show its progress.
 pub struct Parts<'a> {
     pub file: &'a gst::Element,
     pub decoder: &'a gst::Element,

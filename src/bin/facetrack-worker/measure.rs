@@ -44,7 +44,7 @@ pub fn seconds(video: &Path) -> Result<f64, String> {
         .map_err(str::to_owned)
 }
 
-/// Something in the container because of which parts would differ from the whole.
+/// Why parts of this file would differ from the whole, as far as the container shows it.
 fn obstacle(video: &Path) -> Option<&'static str> {
     let extent = || container::extent(&mut file::open(video)?);
     if let Ok(Extent::Cut { .. }) = extent() {

@@ -120,7 +120,7 @@ impl Marker {
         fs::rename(partial, path)
     }
 
-    /// The result with this key: that of the record, or of a later attempt.
+    /// The result with this key, of the record or of a later attempt.
     pub fn with_key(&self, key: &str) -> Option<&Self> {
         let later = self.later.as_deref();
         [Some(self), later]

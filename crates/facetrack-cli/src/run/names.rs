@@ -25,7 +25,7 @@ const CLAIM: &str = "claim";
 
 const NEXT: &str = "record.json";
 
-/// Suffixes of the names of files for a record under way: those of `trackjsonsink`, and the marker.
+/// Suffixes that `trackjsonsink` and markers add to the name of a record under way.
 const SUFFIXES: [&str; 6] = [
     "",
     ".partial",
@@ -63,7 +63,7 @@ pub fn part(record: &Path, number: usize) -> PathBuf {
     folder(record).join(format!("{:05}.json", number + 1))
 }
 
-/// All names beside the video, the record first.
+/// The record and the names derived from it.
 pub fn all(record: &Path) -> [PathBuf; 3] {
     [record.to_owned(), marker(record), folder(record)]
 }

@@ -32,7 +32,7 @@ pub struct Task {
     pub basis: Value,
     /// Why it is tracked: `new` or `again (…)`.
     pub reason: String,
-    /// Settings in which its record differs that is to be replaced.
+    /// Settings that differ from those of the record to replace.
     pub differences: Vec<String>,
     pub existing: Existing,
     /// The marker when the run was planned.
@@ -114,7 +114,7 @@ impl Task {
     }
 }
 
-/// Why a video is tracked, and the settings in which its record differs.
+/// Why a video is tracked, and the settings that differ from those of its record.
 fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Vec<String>) {
     let Some(known) = known else {
         return (NEW.to_owned(), Vec::new());

@@ -23,7 +23,7 @@ pub struct Summary {
     reasons: HashMap<usize, String>,
 }
 
-/// The figures of all videos, and in the end those of this run.
+/// Counts of all videos, followed by figures of this run only.
 #[derive(Debug, Serialize)]
 pub struct Figures {
     videos: usize,

@@ -440,7 +440,7 @@ fn has_one_picture(description: &[u8]) -> bool {
 fn object_type(description: &[u8]) -> Option<u8> {
     let descriptors = child(description.get(VISUAL_SAMPLE..)?, b"esds")?.get(4..)?;
     let stream = descriptor(descriptors, STREAM_TAG)?;
-    // An id and flags, none of which announce a field.
+    // An id and flags. A flag would announce a further field.
     (stream.get(2)? & 0xE0 == 0).then_some(())?;
     descriptor(stream.get(3..)?, DECODER_TAG)?.first().copied()
 }

@@ -64,8 +64,8 @@ pub struct Stated {
     pub period: Option<f64>,
 }
 
-/// Whether a part goes on where another one ends: both have the same frames `before` its start, which
-/// are the `last` ones of the other. The first one is not compared, because a seek may cut it off.
+/// Whether a part continues exactly where the previous one ends. The frames `before` its start must be
+/// the `last` frames of the previous part. The first one is not compared: a seek may cut it off.
 pub fn goes_on(last: &[SeenFrame], before: &[SeenFrame]) -> bool {
     let common = before.get(1..).unwrap_or_default();
     let Some(first) = common.first() else {
