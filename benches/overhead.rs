@@ -14,9 +14,10 @@ use std::error::Error;
 use std::time::Instant;
 
 use facetrack::locate::SearchPaths;
+use facetrack::model::Model;
 use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::task::Bundle;
-use facetrack::model::{Model, tflite};
+use facetrack_graph::tflite;
 use ndarray::ArrayD;
 
 /// Number of rounds through the clip, and of frames.
@@ -56,7 +57,7 @@ impl Networks {
         let runtime = OnnxRuntime::load(&paths)?;
         let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
-            let onnx = tflite::load(&part, bytes)?;
+            let onnx = tflite::read(bytes)?.encode();
             let model = OnnxModel::from_bytes(&runtime, &part, &onnx, SessionOptions::default())?;
             let inputs = model.inputs().iter().map(|input| {
                 let shape: Vec<usize> = input.shape.iter().map(|side| side.unwrap_or(1)).collect();

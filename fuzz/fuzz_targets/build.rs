@@ -3,7 +3,7 @@
 //! and in similar ones.
 
 use arbitrary::Unstructured;
-use facetrack::fuzzing::{Attribute, Graph, Value};
+use facetrack_graph::{Attribute, Graph, Value};
 
 use crate::shared::{Noise, pick};
 

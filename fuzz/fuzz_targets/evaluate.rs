@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Computes graphs, slowly and in 64 bits. An operator panics if its inputs do not fit each other.
 
-use facetrack::fuzzing::{Attribute, Graph, Node, Value};
+use facetrack_graph::{Attribute, Graph, Node, Value};
 use ndarray::{Array1, Array4, ArrayD, Axis, Ix2, IxDyn, Zip, concatenate, s};
 
 pub type Tensor = ArrayD<f64>;

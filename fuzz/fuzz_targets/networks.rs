@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use facetrack::engine::{insightface, opencv::yunet, openseeface};
-use facetrack::fuzzing::{Graph, OnnxOutline};
 use facetrack::model::ModelError;
 use facetrack::model::task::Bundle;
+use facetrack_graph::outline::OnnxOutline;
+use facetrack_graph::{Graph, tflite};
 
 use crate::shared::{PATH, path, told, within};
 
@@ -36,19 +37,19 @@ pub fn task(data: &[u8]) {
 }
 
 pub fn tflite(data: &[u8]) {
-    let converted = within(NETWORK, || facetrack::model::tflite::load(path(), data));
-    let Some(onnx) = told(converted, &[PATH]) else {
+    let converted = within(NETWORK, || tflite::read(data).map(|graph| graph.encode()));
+    let Some(onnx) = told(converted, &[]) else {
         return;
     };
-    OnnxOutline::read(path(), &onnx).expect("an ONNX file was written");
+    OnnxOutline::read(&onnx).expect("an ONNX file was written");
     assert_kept(&onnx);
 }
 
 pub fn onnx(data: &[u8]) {
-    let outline = within(NETWORK, || OnnxOutline::read(path(), data));
-    told(outline, &[PATH]);
-    let graph = within(NETWORK, || Graph::read(path(), data.to_vec()));
-    let Some(graph) = told(graph, &[PATH]) else {
+    let outline = within(NETWORK, || OnnxOutline::read(data));
+    told(outline, &[]);
+    let graph = within(NETWORK, || Graph::read(data.to_vec()));
+    let Some(graph) = told(graph, &[]) else {
         return;
     };
     assert_kept(&graph.encode());
@@ -57,27 +58,27 @@ pub fn onnx(data: &[u8]) {
         openseeface::rewrite::landmarks,
         openseeface::rewrite::gaze,
         yunet::rewrite,
-        |path, bytes| Ok(insightface::rewrite::for_processor(path, bytes).first),
-        |path, bytes| {
-            let files = insightface::rewrite::for_processor(path, bytes);
+        |_, bytes| Ok(insightface::rewrite::for_processor(bytes).first),
+        |_, bytes| {
+            let files = insightface::rewrite::for_processor(bytes);
             Ok(files.rest.map_or(files.first, |(rest, _)| rest))
         },
-        |path, bytes| {
-            let files = insightface::rewrite::for_processor(path, bytes);
+        |_, bytes| {
+            let files = insightface::rewrite::for_processor(bytes);
             Ok(files.boxes.map_or(files.first, |(boxes, _)| boxes))
         },
     ];
     for rewrite in rewrites {
         let rewritten = within(NETWORK, || rewrite(path(), data.to_vec()));
         if let Some(onnx) = told(rewritten, &[PATH]) {
-            within(NETWORK, || Graph::read(path(), onnx)).expect("a network was written");
+            within(NETWORK, || Graph::read(onnx)).expect("a network was written");
         }
     }
 }
 
 /// Asserts that a file that was written is read as it is.
 fn assert_kept(onnx: &[u8]) {
-    if let Ok(graph) = Graph::read(path(), onnx.to_vec()) {
+    if let Ok(graph) = Graph::read(onnx.to_vec()) {
         assert!(graph.encode() == onnx, "it changes when it is read");
     }
 }

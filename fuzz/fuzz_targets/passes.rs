@@ -2,12 +2,12 @@
 //! The passes that rewrite graphs: what a graph computes must stay the same.
 
 use arbitrary::Unstructured;
-use facetrack::fuzzing::Graph;
-use facetrack::fuzzing::passes::{self, INSIGHTFACE, MEDIAPIPE, OPENSEEFACE, Pass};
+use facetrack_graph::Graph;
+use facetrack_graph::passes::{self, INSIGHTFACE, MEDIAPIPE, OPENSEEFACE, Pass};
 
 use crate::build::{Origin, graph};
 use crate::evaluate::{Tensor, difference, evaluate};
-use crate::shared::{Noise, path, pick, within};
+use crate::shared::{Noise, pick, within};
 
 /// Memory for a pass; the graphs are small.
 const MEMORY: usize = 64 << 20;
@@ -50,7 +50,7 @@ pub fn passes(data: &[u8]) {
 
 /// The graph as a file, which has no shapes.
 fn reread(graph: Graph) -> Graph {
-    Graph::read(path(), graph.encode()).expect("it was written")
+    Graph::read(graph.encode()).expect("it was written")
 }
 
 fn assert_same(mut graph: Graph, inputs: &[Tensor], list: &[Pass]) {

@@ -14,9 +14,6 @@ use crate::observation::{HeadPose, Landmarks};
 use crate::replay::{Replay, ReplayError};
 use crate::report::FrameReport;
 
-pub use crate::model::graph::outline::OnnxOutline;
-pub use crate::model::graph::{Attribute, Graph, Node, Reason, Value, passes};
-
 /// Reads a calibration of OpenSeeFace, and writes it again.
 pub fn calibration(text: &str) -> Result<String, String> {
     let faces = calibration::read(text)?;

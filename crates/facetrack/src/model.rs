@@ -2,19 +2,19 @@
 //! The interface between engines and the runtime of their networks.
 
 pub mod file;
-pub(crate) mod graph;
 pub mod runtime;
 pub mod task;
 
 use std::path::{Path, PathBuf};
 
+use facetrack_graph::Graph;
+use facetrack_graph::outline::OnnxOutline;
 use ndarray::{ArrayD, ArrayViewD};
-use serde::Deserialize;
 use thiserror::Error;
 
 use crate::locate::TELEMETRY_VARIABLE;
 use crate::trust::Replaceable;
-pub use graph::tflite;
+pub use facetrack_graph::TensorSpec;
 
 /// A network that is ready to run, by several threads at once. All tensors are `f32`; those that a file has in half precision
 /// are converted.
@@ -30,25 +30,6 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// [`ModelError::Run`] when the runtime refuses the inputs or fails.
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
-}
-
-/// Name and shape of one tensor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TensorSpec {
-    /// The name in the model file.
-    pub name: String,
-    /// Extents, outermost first; `None` where the model takes any.
-    pub shape: Vec<Option<usize>>,
-}
-
-impl TensorSpec {
-    /// Whether a tensor of the shape `wanted` fits.
-    pub fn takes(&self, wanted: &[usize]) -> bool {
-        let mut extents = self.shape.iter().zip(wanted);
-        self.shape.len() == wanted.len()
-            && extents.all(|(has, wants)| has.is_none_or(|has| has == *wants))
-    }
 }
 
 /// A model file that was read, for the record.
@@ -183,6 +164,16 @@ pub enum ModelError {
         /// The runtime's message.
         reason: String,
     },
+}
+
+/// Reads the ONNX file `bytes`; `path` is for messages.
+pub(crate) fn read_onnx(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
+    Graph::read(bytes).map_err(|reason| format_error(path, "ONNX", reason))
+}
+
+/// Reads the outline of the ONNX file `bytes`; `path` is for messages.
+pub(crate) fn read_outline(path: &Path, bytes: &[u8]) -> Result<OnnxOutline, ModelError> {
+    OnnxOutline::read(bytes).map_err(|reason| format_error(path, "ONNX", reason))
 }
 
 /// The error for a file that is not valid.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
 
+use facetrack_graph::outline::OnnxOutline;
 use ndarray::{ArrayD, ArrayViewD};
 use once_cell::sync::OnceCell;
 use ort::environment::Environment;
@@ -27,8 +28,7 @@ use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
 use ort::value::Outlet;
 use sha2::{Digest, Sha256};
 
-use super::graph::outline::OnnxOutline;
-use super::{Model, ModelError, TensorSpec, format_error};
+use super::{Model, ModelError, TensorSpec, format_error, read_outline};
 use crate::file::listed;
 use crate::locate::{SearchPaths, Telemetry};
 use crate::lock::lock;
@@ -268,7 +268,7 @@ impl Opened {
             provider, transfer, ..
         } = options;
         let outline = match provider {
-            Provider::Cuda(cuda) if cuda.tuning.tensorrt => OnnxOutline::read(path, bytes)?,
+            Provider::Cuda(cuda) if cuda.tuning.tensorrt => read_outline(path, bytes)?,
             _ => OnnxOutline::default(),
         };
         let opened = builder(runtime, options, &outline)

@@ -4,6 +4,7 @@
 use crate::common::drawn;
 use crate::common::engine as installed;
 
+use std::io::{Cursor, Write};
 use std::time::Duration;
 
 use drawn::{Face, draw};
@@ -17,6 +18,8 @@ use facetrack::smoothing::OneEuro;
 use facetrack::tracker::TrackerConfig;
 use installed::{engine, installed_paths, load};
 use serde::Deserialize;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 fn mediapipe_error(config: EngineConfig) -> EngineError {
     load(EngineKind::MediaPipe, &config)
@@ -65,6 +68,35 @@ fn models_that_can_not_be_used_are_errors_at_load() {
         matches!(changed, EngineError::Model(ModelError::Hash { .. })),
         "{changed}"
     );
+}
+
+#[test]
+fn a_damaged_network_is_named_with_its_bundle() {
+    let mut bundle = ZipWriter::new(Cursor::new(Vec::new()));
+    for part in [
+        "face_detector.tflite",
+        "face_landmarks_detector.tflite",
+        "face_blendshapes.tflite",
+        "geometry_pipeline_metadata_landmarks.binarypb",
+    ] {
+        let options = SimpleFileOptions::default();
+        bundle.start_file(part, options).unwrap();
+        bundle.write_all(b"no network").unwrap();
+    }
+    let bundle = bundle.finish().unwrap().into_inner();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.task");
+    std::fs::write(&path, bundle).unwrap();
+    let error = mediapipe_error(EngineConfig {
+        model: Some(path),
+        ..EngineConfig::default()
+    });
+    if matches!(error, EngineError::Model(ModelError::Runtime { .. })) {
+        eprintln!("SKIPPED: {error}");
+        return;
+    }
+    let wanted = "other.task (face_landmarks_detector.tflite) is not a valid TFLite file: ";
+    assert!(error.to_string().contains(wanted), "{error}");
 }
 
 fn installed_bundle() -> Option<Vec<u8>> {

@@ -104,7 +104,7 @@ impl Folder {
                     Ok(Box::new(model))
                 };
                 let Files { first, rest, boxes } = match provider {
-                    Provider::Cpu => rewrite::for_processor(path, bytes),
+                    Provider::Cpu => rewrite::for_processor(bytes),
                     Provider::Cuda(_) => Files::whole(bytes),
                 };
                 let first = open(&first)?;

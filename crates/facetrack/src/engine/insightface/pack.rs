@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use facetrack_graph::outline::{OnnxOutline, Precision};
+
 use super::Module;
 use super::scrfd::{Boxes, Rest};
 use crate::manifest;
-use crate::model::graph::outline::{OnnxOutline, Precision};
-use crate::model::{Model, ModelError, ModelFile, TensorSpec, file};
+use crate::model::{Model, ModelError, ModelFile, TensorSpec, file, read_outline};
 use crate::sample::ValueRange;
 
 /// Maximum size of a file in a pack, bytes. The largest known network has 261 MB;
@@ -96,7 +97,7 @@ fn chosen(
     let mut networks: Vec<Network> = Vec::new();
     for path in files(folder)? {
         let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
-        let outline = OnnxOutline::read(&path, &bytes).map_err(|error| of_pack(folder, error))?;
+        let outline = read_outline(&path, &bytes).map_err(|error| of_pack(folder, error))?;
         let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
             continue;
         };

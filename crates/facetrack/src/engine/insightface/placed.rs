@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Chooses how the networks of a pack run on a device.
 
+use facetrack_graph::outline::Precision;
+
 use super::{Module, scrfd};
 use crate::device::{Need, Placement};
-use crate::model::graph::outline::Precision;
 use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
 use crate::model::runtime::{Provider, Transfer};
 

@@ -3,12 +3,11 @@
 //! its blocked layout does not have, takes half the time of the landmarks and a third of the
 //! embedding.
 
-use std::path::Path;
+use facetrack_graph::local::{self, Separated};
+use facetrack_graph::parts::{self, Border};
+use facetrack_graph::{Graph, Node, passes};
 
 use super::scrfd::Heads;
-use crate::model::graph::local::{self, Separated};
-use crate::model::graph::parts::{self, Border};
-use crate::model::graph::{Graph, Node, passes};
 
 /// Operators with graphs of their own, which are lost when a file is read and written again.
 const WITH_SUBGRAPHS: [&str; 3] = ["If", "Loop", "Scan"];
@@ -36,12 +35,12 @@ impl Files {
     }
 }
 
-/// Rewrites an ONNX file, read from `path`, into files that compute the same. A network that takes
-/// images of any size is divided in two if possible. Of such a detector, the layers of boxes and key
-/// points become a file of their own if possible. A file that can't be rewritten stays as it is: one
-/// that is large, that has operators of its own, or that is damaged, which the runtime will report.
-pub fn for_processor(path: &Path, bytes: Vec<u8>) -> Files {
-    let files = rewritten(path, &bytes).and_then(files);
+/// Rewrites an ONNX file into files that compute the same. A network that takes images of any size
+/// is divided in two if possible. Of such a detector, the layers of boxes and key points become a
+/// file of their own if possible. A file that can't be rewritten stays as it is: one that is large,
+/// that has operators of its own, or that is damaged, which the runtime will report.
+pub fn for_processor(bytes: Vec<u8>) -> Files {
+    let files = rewritten(&bytes).and_then(files);
     files.unwrap_or_else(|| Files::whole(bytes))
 }
 
@@ -77,8 +76,8 @@ fn files(mut graph: Graph) -> Option<Files> {
 
 /// The network in an ONNX file after the passes that all networks get, undivided; `None` for a file
 /// that stays as it is.
-pub(super) fn rewritten(path: &Path, bytes: &[u8]) -> Option<Graph> {
-    let mut graph = Graph::read(path, bytes.to_vec()).ok()?;
+pub(super) fn rewritten(bytes: &[u8]) -> Option<Graph> {
+    let mut graph = Graph::read(bytes.to_vec()).ok()?;
     let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
     if !graph.nodes.iter().all(is_kept) {
         return None;

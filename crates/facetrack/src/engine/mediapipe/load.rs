@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use facetrack_graph::tflite;
+
 use super::blendshapes::BlendshapeNetwork;
 use super::detector::Detector;
 use super::geometry::FaceGeometry;
@@ -11,7 +13,7 @@ use super::{LandmarkDetector, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
 use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
 use crate::model::task::Bundle;
-use crate::model::{Model, ModelError, ModelFile, format_error, tflite};
+use crate::model::{Model, ModelError, ModelFile, format_error};
 
 /// The published bundle.
 const BUNDLE: &str = "face_landmarker.task";
@@ -99,8 +101,8 @@ impl Source {
         options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
         let part = Bundle::part_path(&self.path, name);
-        let onnx = tflite::load(&part, bytes)?;
-        let model = OnnxModel::from_bytes(&self.runtime, &part, &onnx, options)?;
+        let graph = tflite::read(bytes).map_err(|reason| format_error(&part, "TFLite", reason))?;
+        let model = OnnxModel::from_bytes(&self.runtime, &part, &graph.encode(), options)?;
         Ok(Box::new(model))
     }
 

@@ -15,8 +15,7 @@ use std::path::Path;
 use crate::engine::network::{Network, Outputs};
 use crate::engine::{EngineConfig, EngineEntry, EngineInfo, EngineKind, Setting, Thresholds};
 use crate::image::ImageView;
-use crate::model::graph::Graph;
-use crate::model::{Model, ModelError};
+use crate::model::{Model, ModelError, read_onnx};
 use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 use decode::Level;
@@ -147,7 +146,7 @@ impl Detector {
 /// # Errors
 /// When it is damaged or another file.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut graph = Graph::read(path, bytes)?;
+    let mut graph = read_onnx(path, bytes)?;
     heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
         expected: "YuNet of March 2023".to_owned(),

@@ -11,16 +11,17 @@ mod peaks;
 
 use std::path::Path;
 
+use facetrack_graph::{Graph, Reason, passes};
+
 use super::LandmarkContract;
-use crate::model::graph::{Graph, Reason, passes};
-use crate::model::{ModelError, format_error};
+use crate::model::{ModelError, format_error, read_onnx};
 
 /// Rewrites the published detector `bytes`, read from `path`, for a single image.
 ///
 /// # Errors
 /// When it is damaged.
 pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    finish(path, Graph::read(path, bytes)?, 1)
+    finish(path, read_onnx(path, bytes)?, 1)
 }
 
 /// Rewrites the published landmark network `bytes`, read from `path`, for a single image. It yields
@@ -30,7 +31,7 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 /// # Errors
 /// When it is damaged or another network.
 pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut graph = Graph::read(path, bytes)?;
+    let mut graph = read_onnx(path, bytes)?;
     let contract = contract(&graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
         expected: LandmarkContract::expected(),
@@ -46,7 +47,7 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 /// # Errors
 /// When it is damaged.
 pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
-    let mut graph = Graph::read(path, bytes)?;
+    let mut graph = read_onnx(path, bytes)?;
     graph.outputs.truncate(1);
     finish(path, graph, 2)
 }

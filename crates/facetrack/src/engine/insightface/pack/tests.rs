@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 
+use facetrack_graph::proto::{
+    DimensionProto, FLOAT, FLOAT16, GraphProto, ModelProto, ShapeProto, TensorTypeProto, TypeProto,
+    ValueInfoProto,
+};
+use prost::Message;
+
 use super::super::fake::{Fake, spec};
 use super::*;
 
@@ -87,6 +93,34 @@ fn pixels_are_given_as_the_first_nodes_want_them() {
     assert_eq!(grey(127.5), ValueRange::SIGNED);
 }
 
+/// An ONNX file without nodes.
+fn file(network: &OnnxOutline) -> Vec<u8> {
+    let elem_type = match network.precision {
+        Precision::Single => FLOAT,
+        Precision::Half => FLOAT16,
+    };
+    let value = |spec: &TensorSpec| {
+        let extents = spec.shape.iter().copied();
+        let dim = extents.map(DimensionProto::of).collect();
+        let shape = Some(ShapeProto { dim });
+        let tensor_type = Some(TensorTypeProto { elem_type, shape });
+        ValueInfoProto {
+            name: spec.name.clone(),
+            kind: Some(TypeProto { tensor_type }),
+        }
+    };
+    let graph = GraphProto {
+        input: network.inputs.iter().map(value).collect(),
+        output: network.outputs.iter().map(value).collect(),
+        ..GraphProto::default()
+    };
+    let model = ModelProto {
+        graph: Some(graph),
+        ..ModelProto::new(7)
+    };
+    model.encode_to_vec()
+}
+
 /// A folder with these files.
 fn folder(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -122,17 +156,15 @@ fn opened_in(
 
 #[test]
 fn the_first_network_of_each_wanted_task_is_opened() {
-    let mut landmarks = of_faces(192, 212);
-    landmarks.first_nodes = vec!["_minus".to_owned(), "_mul".to_owned()];
     let mut swapper = of_faces(128, 512);
     swapper.inputs.push(spec(&[Some(1), Some(512)]));
     let folder = folder(&[
-        ("2d106.onnx", landmarks.encode()),
-        ("b_det.onnx", scrfd().encode()),
-        ("a_det.onnx", scrfd().encode()),
-        ("gender.onnx", of_faces(96, 3).encode()),
-        ("inswapper_128.onnx", swapper.encode()),
-        ("w600k.onnx", of_faces(112, 512).encode()),
+        ("2d106.onnx", file(&of_faces(192, 212))),
+        ("b_det.onnx", file(&scrfd())),
+        ("a_det.onnx", file(&scrfd())),
+        ("gender.onnx", file(&of_faces(96, 3))),
+        ("inswapper_128.onnx", file(&swapper)),
+        ("w600k.onnx", file(&of_faces(112, 512))),
         ("LICENSE", b"no network".to_vec()),
     ]);
     std::fs::create_dir(folder.path().join("folder.onnx")).unwrap();
@@ -152,15 +184,15 @@ fn the_first_network_of_each_wanted_task_is_opened() {
 fn of_two_precisions_the_one_that_was_asked_for_is_opened() {
     let half = |mut network: OnnxOutline| {
         network.precision = Precision::Half;
-        network.encode()
+        file(&network)
     };
     let folder = folder(&[
         ("age_a_half.onnx", half(of_faces(96, 3))),
-        ("age_b.onnx", of_faces(96, 3).encode()),
-        ("age_c.onnx", of_faces(96, 3).encode()),
+        ("age_b.onnx", file(&of_faces(96, 3))),
+        ("age_c.onnx", file(&of_faces(96, 3))),
         ("age_d_half.onnx", half(of_faces(96, 3))),
-        ("contour.onnx", of_faces(192, 212).encode()),
-        ("det.onnx", scrfd().encode()),
+        ("contour.onnx", file(&of_faces(192, 212))),
+        ("det.onnx", file(&scrfd())),
         ("det_half.onnx", half(scrfd())),
         ("embedding_half.onnx", half(of_faces(112, 512))),
     ]);
@@ -182,7 +214,7 @@ fn of_two_precisions_the_one_that_was_asked_for_is_opened() {
 
 #[test]
 fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
-    let whole = scrfd().encode();
+    let whole = file(&scrfd());
     let half = whole[..whole.len() / 2].to_vec();
     let none: &[(&str, Vec<u8>)] = &[];
     for (files, parts) in [
@@ -192,7 +224,7 @@ fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
             &["none of its .onnx files"],
         ),
         (
-            &[("age.onnx", of_faces(96, 3).encode())],
+            &[("age.onnx", file(&of_faces(96, 3)))],
             &["none of its .onnx files"],
         ),
         (
@@ -202,7 +234,7 @@ fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
         (&[("det.onnx", Vec::new())], &["det.onnx", "no graph"]),
         // With bytes that differ from the manifest's.
         (
-            &[("2d106det.onnx", of_faces(192, 212).encode())],
+            &[("2d106det.onnx", file(&of_faces(192, 212)))],
             &["2d106det.onnx", "damaged"],
         ),
         (&[("det.onnx", b"404: Not Found".to_vec())], &["det.onnx"]),

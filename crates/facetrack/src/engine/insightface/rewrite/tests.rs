@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 
+use std::path::Path;
+
+use facetrack_graph::convolution::Convolution;
+
 use super::*;
 use crate::locate::tests::installed;
-use crate::model::graph::convolution::Convolution;
 
 #[test]
 fn what_can_not_be_rewritten_stays_as_it_is() {
-    let path = Path::new("a.onnx");
     for (op, domain, is_kept) in [
         ("Relu", "", false),
         ("If", "", true),
@@ -20,11 +22,11 @@ fn what_can_not_be_rewritten_stays_as_it_is() {
         domain.clone_into(&mut graph.nodes[1].domain);
         graph.add_output("y", output);
         let bytes = graph.encode();
-        let files = for_processor(path, bytes.clone());
+        let files = for_processor(bytes.clone());
         assert_eq!(files == Files::whole(bytes), is_kept, "{op}");
     }
     for bytes in [b"no network".to_vec(), Vec::new()] {
-        assert_eq!(for_processor(path, bytes.clone()), Files::whole(bytes));
+        assert_eq!(for_processor(bytes.clone()), Files::whole(bytes));
     }
 }
 
@@ -51,8 +53,8 @@ fn published() -> Vec<(std::path::PathBuf, [usize; 4])> {
 }
 
 /// Output channels of the convolutions of a network.
-fn convolutions(path: &Path, bytes: &[u8]) -> Vec<usize> {
-    let graph = Graph::read(path, bytes.to_vec()).unwrap();
+fn convolutions(bytes: &[u8]) -> Vec<usize> {
+    let graph = Graph::read(bytes.to_vec()).unwrap();
     let nodes = graph.nodes.iter();
     nodes
         .filter_map(|node| Some(Convolution::of(&graph, node)?.outputs()))
@@ -74,8 +76,8 @@ fn rewritten_networks_compute_the_same() {
     };
     for (path, shape) in published() {
         let bytes = std::fs::read(&path).unwrap();
-        let rewritten = for_processor(&path, bytes.clone());
-        let nodes = |bytes: &[u8]| Graph::read(&path, bytes.to_vec()).unwrap().nodes.len();
+        let rewritten = for_processor(bytes.clone());
+        let nodes = |bytes: &[u8]| Graph::read(bytes.to_vec()).unwrap().nodes.len();
         let parts = [
             rewritten.rest.as_ref().map(|(rest, _)| rest),
             rewritten.boxes.as_ref().map(|(boxes, _)| boxes),
@@ -84,7 +86,7 @@ fn rewritten_networks_compute_the_same() {
         assert_eq!(parts.map(|part| part.is_some()), [is_detector; 2]);
         if is_detector {
             // The scores of three strides are of 18 taps each, and boxes and points are merged.
-            let [rest, boxes] = parts.map(|part| convolutions(&path, part.unwrap()));
+            let [rest, boxes] = parts.map(|part| convolutions(part.unwrap()));
             assert_eq!(rest.iter().filter(|outputs| **outputs == 32).count(), 2 * 3);
             assert_eq!(boxes.iter().filter(|outputs| **outputs == 30).count(), 3);
         } else {

@@ -3,10 +3,10 @@
 //! values of the first layers are known there. The first layers process only a part of the input:
 //! seven tenths of the square for a frame of 16:9.
 
+use facetrack_graph::parts::Border;
 use ndarray::{ArrayD, Slice};
 
 use crate::engine::network::Outputs;
-use crate::model::graph::parts::Border;
 use crate::model::{Model, ModelError, TensorSpec};
 
 /// Columns and rows.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use facetrack_graph::passes;
 use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
@@ -9,7 +10,6 @@ use super::super::fake::{Fake, Runs};
 use super::super::rewrite::{for_processor, rewritten};
 use super::*;
 use crate::geometry::Point;
-use crate::model::graph::passes;
 
 const ANY: [Option<usize>; 4] = [None, Some(3), None, None];
 
@@ -317,14 +317,14 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
                 &runtime, &path, bytes, options,
             )?))
         };
-        let files = for_processor(&path, bytes.clone());
+        let files = for_processor(bytes.clone());
         let (rest, border) = files.rest.expect("it takes images of any size");
         assert_eq!((&border.strides[..], border.reach), (&[16, 8][..], 37));
         let (boxes, reach) = files.boxes.expect("its heads are convolutions");
         assert_eq!(reach, 2);
         let rest = Some(Rest::new(open(&rest)?, border));
         let boxes = Some(Boxes::new(open(&boxes)?, reach));
-        let mut whole = rewritten(&path, &bytes).unwrap();
+        let mut whole = rewritten(&bytes).unwrap();
         passes::run(&mut whole, passes::SCORES).unwrap();
         let whole = whole.encode();
         Ok([

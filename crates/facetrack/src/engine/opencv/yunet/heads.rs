@@ -7,11 +7,11 @@
 //! So they become one head, and its output stays as it is, channels first and scores before the
 //! sigmoid; [`super::decode`] reads it in place.
 
+use facetrack_graph::convolution::Convolution;
+use facetrack_graph::{Graph, Node, Reason, Value};
 use ndarray::Axis;
 
 use super::STRIDES;
-use crate::model::graph::convolution::Convolution;
-use crate::model::graph::{Graph, Node, Reason, Value};
 
 /// Names of the heads and their channels, in the order of the channels that [`super::decode`]
 /// reads.
@@ -44,7 +44,7 @@ fn take_red_first(graph: &mut Graph) -> Result<(), Reason> {
     let [input] = &graph.inputs[..] else {
         return Err(format!("{} inputs", graph.inputs.len()));
     };
-    let [index] = graph.users()[input.value.0][..] else {
+    let [index] = graph.users()[input.value.index()][..] else {
         return Err("several nodes take the input".to_owned());
     };
     let first = graph.nodes.get(index);

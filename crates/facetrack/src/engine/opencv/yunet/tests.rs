@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use facetrack_graph::Graph;
+use facetrack_graph::convolution::Convolution;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
 use crate::locate::tests::installed;
 use crate::model::TensorSpec;
-use crate::model::graph::convolution::Convolution;
 
 /// Sees a face in the first cell of stride 8, and remembers the shapes of its inputs.
 #[derive(Default)]
@@ -123,7 +124,7 @@ fn the_published_graph_is_rewritten_as_a_whole() {
     let Some(bytes) = published() else {
         return;
     };
-    let mut graph = Graph::read(Path::new(PATH), bytes).unwrap();
+    let mut graph = Graph::read(bytes).unwrap();
     let before = graph.floats(graph.named("420").unwrap()).unwrap();
     heads::rewrite(&mut graph).unwrap();
     let first = Convolution::of(&graph, &graph.nodes[0]).unwrap();
@@ -147,7 +148,7 @@ fn graphs_that_lack_a_part_are_refused() {
         return;
     };
     for kept in ["cls_8", "kps_32", "input"] {
-        let mut graph = Graph::read(Path::new(PATH), bytes.clone()).unwrap();
+        let mut graph = Graph::read(bytes.clone()).unwrap();
         graph.set_outputs(&[graph.named(kept).unwrap()]);
         graph.sort();
         let error = rewrite(PATH.as_ref(), graph.encode()).unwrap_err();

@@ -6,10 +6,11 @@
 //! around it. So these cells are gathered for each landmark, the first convolution is computed of
 //! them, and the second is a product of two vectors.
 
+use facetrack_graph::convolution::Convolution;
+use facetrack_graph::passes::tail::Tail;
+use facetrack_graph::{Attribute, Graph, Value};
+
 use crate::engine::openseeface::LandmarkContract;
-use crate::model::graph::convolution::Convolution;
-use crate::model::graph::passes::tail::Tail;
-use crate::model::graph::{Attribute, Graph, Value};
 
 /// Groups of maps: heat, offsets along rows, offsets along columns.
 const GROUPS: usize = 3;

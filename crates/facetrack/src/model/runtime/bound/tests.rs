@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use facetrack_graph::proto::{FLOAT, FLOAT16, ModelProto, TensorTypeProto, TypeProto};
+use facetrack_graph::{Attribute, Graph};
 use prost::Message;
 
 use super::*;
 use crate::locate::tests::installed;
-use crate::model::graph::proto::{FLOAT, FLOAT16, ModelProto, TensorTypeProto, TypeProto};
-use crate::model::graph::{Attribute, Graph};
 use crate::model::runtime::{OnnxModel, OnnxRuntime, Opened, SessionOptions};
 use crate::model::{Model, ModelError};
 

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use facetrack_graph::Graph;
 use ndarray::ArrayD;
 
 use super::{Coverage, CudaProvider, InputExtents};
-use crate::model::graph::Graph;
 use crate::model::runtime::placement::Cuda;
 use crate::model::runtime::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
 use crate::model::{Model, ModelError};

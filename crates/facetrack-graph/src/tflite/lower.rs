@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use super::flatbuffer::Table;
 use super::schema::{Constant, Network, Operator};
-use crate::model::graph::{Attribute, Graph, Reason, Result, Value};
+use crate::{Attribute, Graph, Reason, Result, Value};
 
 /// The first version of ONNX's operators with `LayerNormalization`.
 const OPSET: i64 = 17;

@@ -3,13 +3,11 @@
 //! hundreds of megabytes takes no memory.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use prost::Message;
 
-use super::Result;
 use super::proto::*;
-use crate::model::{ModelError, TensorSpec, format_error};
+use super::{Result, TensorSpec};
 
 /// Nodes whose names are kept.
 pub const FIRST_NODES: usize = 8;
@@ -64,15 +62,11 @@ struct ConstantOutline {
 }
 
 impl OnnxOutline {
-    /// Reads the outline of the ONNX file `bytes`; `path` is for messages.
+    /// Reads the outline of the ONNX file `bytes`.
     ///
     /// # Errors
-    /// [`ModelError::Format`] for a file that is cut short or no ONNX.
-    pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
-        Self::parse(bytes).map_err(|reason| format_error(path, "ONNX", reason))
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Self> {
+    /// When it is cut short or no ONNX.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut outline = Self::default();
         let mut constants = HashSet::new();
         for field in fields(graph_of(bytes)?) {
@@ -220,7 +214,7 @@ mod tests {
     #[test]
     fn an_outline_has_tensors_and_the_first_nodes() {
         let mut wanted = outline();
-        let found = OnnxOutline::read(Path::new("a.onnx"), &wanted.encode()).unwrap();
+        let found = OnnxOutline::read(&wanted.encode()).unwrap();
         wanted.first_nodes.truncate(FIRST_NODES);
         assert_eq!(found, wanted, "constants are no inputs");
     }
@@ -229,7 +223,7 @@ mod tests {
     fn half_precision_is_told_by_constants_inputs_and_outputs() {
         let precision = |graph: GraphProto| {
             let file = field(7, graph.encode_to_vec());
-            let outline = OnnxOutline::read(Path::new("a.onnx"), &file);
+            let outline = OnnxOutline::read(&file);
             outline.unwrap().precision
         };
         let constant = |data_type| TensorProto {
@@ -278,18 +272,17 @@ mod tests {
     fn files_that_are_cut_or_something_else_are_refused() {
         let whole = outline().encode();
         for end in 0..whole.len() {
-            let error = OnnxOutline::read(Path::new("a.onnx"), &whole[..end]);
-            let error = error.expect_err("a part").to_string();
-            assert!(error.contains("a.onnx"), "{error}");
+            let error = OnnxOutline::read(&whole[..end]);
+            assert!(!error.expect_err("a part").is_empty());
         }
         for other in [&b"<html>not found</html>"[..], b"PK\x03\x04", &[0xff; 40]] {
-            assert!(OnnxOutline::read(Path::new("a.onnx"), other).is_err());
+            assert!(OnnxOutline::read(other).is_err());
         }
         let many = GraphProto {
             output: vec![ValueInfoProto::default(); MAX_TENSORS + 1],
             ..GraphProto::default()
         };
         let many = field(7, many.encode_to_vec());
-        assert!(OnnxOutline::read(Path::new("a.onnx"), &many).is_err());
+        assert!(OnnxOutline::read(&many).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::schema::Operator;
 use super::{FIRST_FROM_LAST, Forms, Lowering, input, options, output};
-use crate::model::graph::{Attribute, Result};
+use crate::{Attribute, Result};
 
 impl Lowering<'_> {
     pub(super) fn reshape(&mut self, operator: &Operator<'_>) -> Result<Forms> {

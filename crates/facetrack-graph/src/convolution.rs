@@ -21,11 +21,13 @@ const ACTIVATION_PARAMETERS: &str = "activation_params";
 /// A convolution of images, with an activation or without.
 #[derive(Debug, Clone)]
 pub struct Convolution {
+    /// The operator, with its attributes.
     pub node: Node,
     /// [outputs, inputs of a group, height, width].
     pub weights: Array4<f32>,
     /// One for each output.
     pub bias: Option<Vec<f32>>,
+    /// Groups of channels that do not depend on each other.
     pub groups: usize,
 }
 

@@ -6,7 +6,7 @@
 use half::f16;
 
 use super::flatbuffer::Table;
-use crate::model::graph::Result;
+use crate::Result;
 
 /// Maximum number of elements of a tensor: MediaPipe's networks have 734 208 at most.
 const MAX_ELEMENTS: usize = 1 << 20;

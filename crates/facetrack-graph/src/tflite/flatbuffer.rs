@@ -5,7 +5,7 @@
 //! starts with an `i32` back to its vtable, which holds one `u16` per field, 0 for a field left
 //! out.
 
-use crate::model::graph::{Reason, Result};
+use crate::{Reason, Result};
 
 /// Bytes that a vtable has before its first field: its own length and the table's.
 const VTABLE_HEADER: usize = 4;

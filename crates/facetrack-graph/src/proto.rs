@@ -13,9 +13,11 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use super::{Floats, Result};
 
-/// `TensorProto.DataType` of 32-bit floats, 64-bit integers and 16-bit floats.
+/// `TensorProto.DataType` of 32-bit floats.
 pub const FLOAT: i32 = 1;
+/// `TensorProto.DataType` of 64-bit integers.
 const INT64: i32 = 7;
+/// `TensorProto.DataType` of 16-bit floats.
 pub const FLOAT16: i32 = 10;
 
 /// `TensorProto.DataLocation` of content in another file.
@@ -27,11 +29,15 @@ const INT_ATTRIBUTE: i32 = 2;
 const STRING_ATTRIBUTE: i32 = 3;
 const INTS_ATTRIBUTE: i32 = 7;
 
-/// Field numbers of [`ModelProto`] and [`GraphProto`].
+/// Field number of [`ModelProto::graph`].
 const MODEL_GRAPH: u32 = 7;
+/// Field number of [`GraphProto::node`].
 pub const GRAPH_NODE: u32 = 1;
+/// Field number of [`GraphProto::initializer`].
 pub const GRAPH_INITIALIZER: u32 = 5;
+/// Field number of [`GraphProto::input`].
 pub const GRAPH_INPUT: u32 = 11;
+/// Field number of [`GraphProto::output`].
 pub const GRAPH_OUTPUT: u32 = 12;
 
 /// Describes a file without a graph.
@@ -43,9 +49,14 @@ macro_rules! messages {
         $($(#[$about:meta])* $number:literal $field:ident: $type:ty [$($encoding:tt)*];)*
     })*) => {$(
         $(#[$doc])*
+        #[doc = concat!("The message `", stringify!($name), "`.")]
         #[derive(Clone, PartialEq, Message)]
         pub struct $name {
-            $($(#[$about])* #[prost($($encoding)*, tag = $number)] pub $field: $type,)*
+            $(
+                $(#[$about])*
+                #[doc = concat!("Field ", $number, " of the message.")]
+                #[prost($($encoding)*, tag = $number)] pub $field: $type,
+            )*
         }
     )*};
 }

@@ -3,7 +3,7 @@
 
 use super::super::schema::Operator;
 use super::{Forms, Lowering, input, output};
-use crate::model::graph::{Attribute, Result, Value};
+use crate::{Attribute, Result, Value};
 
 impl Lowering<'_> {
     /// Applies `ops`, one after the other, to the form of the tensor that exists.

@@ -60,7 +60,7 @@ fn join(graph: &mut Graph, group: &[Convolution]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::graph::Value;
+    use crate::Value;
 
     /// Two convolutions with weights of these shapes, the second with `strides`, and their outputs
     /// as one.

@@ -9,24 +9,15 @@ mod flatbuffer;
 mod lower;
 mod schema;
 
-use std::path::Path;
-
 use super::{Graph, Result, passes};
-use crate::model::{ModelError, format_error};
 
-/// The ONNX file that computes what the `.tflite` file `bytes` does; `path` is for messages.
+/// Reads the `.tflite` file `bytes`.
 ///
 /// # Errors
-/// [`ModelError::Format`] for a damaged file, and for a network with operators that MediaPipe's
-/// face networks do not have; the message names the operator.
-pub fn load(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
-    convert(bytes).map_err(|reason| format_error(path, "TFLite", reason))
-}
-
-fn convert(bytes: &[u8]) -> Result<Vec<u8>> {
-    // The network is freed before the graph is written, which lowers the peak of memory use.
-    let graph = graph(&schema::Network::parse(bytes)?)?;
-    Ok(graph.encode())
+/// When it is damaged, or has operators that MediaPipe's face networks do not have; the message
+/// names the operator.
+pub fn read(bytes: &[u8]) -> Result<Graph> {
+    graph(&schema::Network::parse(bytes)?)
 }
 
 fn graph(network: &schema::Network<'_>) -> Result<Graph> {
@@ -41,11 +32,10 @@ mod tests {
 
     /// Made by tests/golden/make_small_networks.py; what they compute is tested in
     /// crates/facetrack/tests/engines/networks.rs.
-    const IMAGE: &[u8] = include_bytes!("../../../../../tests/golden/networks/small_image.tflite");
-    const TOKENS: &[u8] =
-        include_bytes!("../../../../../tests/golden/networks/small_tokens.tflite");
+    const IMAGE: &[u8] = include_bytes!("../../../tests/golden/networks/small_image.tflite");
+    const TOKENS: &[u8] = include_bytes!("../../../tests/golden/networks/small_tokens.tflite");
     const UNSUPPORTED: &[u8] =
-        include_bytes!("../../../../../tests/golden/networks/small_unsupported.tflite");
+        include_bytes!("../../../tests/golden/networks/small_unsupported.tflite");
 
     fn graph(bytes: &[u8]) -> Graph {
         super::graph(&schema::Network::parse(bytes).unwrap()).unwrap()
@@ -107,11 +97,9 @@ mod tests {
 
     #[test]
     fn an_unsupported_operator_is_named() {
-        let error = load(Path::new("folder/a.tflite"), UNSUPPORTED)
-            .unwrap_err()
-            .to_string();
-        for part in ["folder/a.tflite", "HARD_SWISH", "not supported"] {
-            assert!(error.contains(part), "{part} is not in: {error}");
+        let reason = read(UNSUPPORTED).unwrap_err();
+        for part in ["HARD_SWISH", "not supported"] {
+            assert!(reason.contains(part), "{part} is not in: {reason}");
         }
     }
 
@@ -214,8 +202,8 @@ mod tests {
     #[test]
     fn a_foreign_file_is_refused() {
         for bytes in [b"".as_slice(), b"PK\x03\x04", b"\x08\x08:\x0bonnx-of-sorts"] {
-            let error = load(Path::new("a.tflite"), bytes).unwrap_err().to_string();
-            assert!(error.contains("TFL3"), "{error}");
+            let reason = read(bytes).unwrap_err();
+            assert!(reason.contains("TFL3"), "{reason}");
         }
     }
 
@@ -223,7 +211,7 @@ mod tests {
     fn every_truncation_is_an_error() {
         for bytes in [TOKENS, UNSUPPORTED] {
             for length in (0..bytes.len()).step_by(7) {
-                assert!(convert(&bytes[..length]).is_err(), "{length} bytes pass");
+                assert!(read(&bytes[..length]).is_err(), "{length} bytes pass");
             }
         }
     }
@@ -237,7 +225,7 @@ mod tests {
                     damaged[position] = value;
                     // Whether it still is a network depends on the byte; it must only come to an
                     // end.
-                    let _ = convert(&damaged);
+                    let _ = read(&damaged);
                 }
                 damaged[position] = bytes[position];
             }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Networks as graphs that can be changed before the runtime gets them.
-//!
-//! [`onnx`] and [`tflite`] read files into a [`Graph`], [`passes`] make equal graphs that run
-//! faster, and [`Graph::encode`] writes the ONNX file that the runtime opens.
+#![doc = include_str!("../README.md")]
 
 pub mod convolution;
 pub mod local;
@@ -10,16 +7,15 @@ mod onnx;
 pub mod outline;
 pub mod parts;
 pub mod passes;
-pub(super) mod proto;
+pub mod proto;
 pub mod tflite;
 
 use std::ops::Range;
-use std::path::Path;
 
 use ndarray::ArrayD;
 use prost::bytes::Bytes;
+use serde::Deserialize;
 
-use super::{ModelError, TensorSpec, format_error};
 pub use proto::Attribute;
 use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
 
@@ -34,9 +30,35 @@ pub type Result<T, E = Reason> = std::result::Result<T, E>;
 /// constant and get one each in the graph, so the size of the file does not limit them.
 const MAX_CONSTANT_BYTES: usize = 64 << 20;
 
+/// Name and shape of one tensor.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TensorSpec {
+    /// The name in the model file.
+    pub name: String,
+    /// Extents, outermost first; `None` where the model takes any.
+    pub shape: Vec<Option<usize>>,
+}
+
+impl TensorSpec {
+    /// Whether a tensor of the shape `wanted` fits.
+    pub fn takes(&self, wanted: &[usize]) -> bool {
+        let mut extents = self.shape.iter().zip(wanted);
+        self.shape.len() == wanted.len()
+            && extents.all(|(has, wants)| has.is_none_or(|has| has == *wants))
+    }
+}
+
 /// A value of a [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value(pub(crate) usize);
+pub struct Value(usize);
+
+impl Value {
+    /// Its position in [`Graph::producers`] and [`Graph::users`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// A constant of floats.
 pub type Floats = ArrayD<f32>;
@@ -48,8 +70,11 @@ pub struct Node {
     pub op: String,
     /// Empty for ONNX itself.
     pub domain: String,
+    /// In the order of the operator's definition.
     pub inputs: Vec<Value>,
+    /// At least one.
     pub outputs: Vec<Value>,
+    /// In any order.
     pub attributes: Vec<Attribute>,
 }
 
@@ -95,6 +120,7 @@ struct Info {
 /// An input or output of a graph.
 #[derive(Debug, Clone)]
 pub struct Port {
+    /// The value that goes in or out.
     pub value: Value,
     kind: Option<TypeProto>,
 }
@@ -105,8 +131,11 @@ pub struct Graph {
     /// Versions that an ONNX file declares; the graph in it is empty.
     versions: ModelProto,
     values: Vec<Info>,
+    /// Operators; those of a file stand after the ones that they depend on.
     pub nodes: Vec<Node>,
+    /// Inputs in the order in which a run takes them.
     pub inputs: Vec<Port>,
+    /// Outputs in the order in which a run returns them.
     pub outputs: Vec<Port>,
     constant_bytes: usize,
 }
@@ -120,12 +149,12 @@ impl Graph {
         }
     }
 
-    /// Reads the ONNX file `bytes`; `path` is for messages.
+    /// Reads the ONNX file `bytes`.
     ///
     /// # Errors
-    /// [`ModelError::Format`] for a file that is damaged or larger than face networks are.
-    pub fn read(path: &Path, bytes: Vec<u8>) -> Result<Self, ModelError> {
-        Self::parse(bytes.into()).map_err(|reason| format_error(path, "ONNX", reason))
+    /// When it is damaged or larger than face networks are.
+    pub fn read(bytes: Vec<u8>) -> Result<Self> {
+        Self::parse(bytes.into())
     }
 
     /// Shape of `value`; empty if unknown.
@@ -299,7 +328,7 @@ impl Graph {
 
     /// Refuses a graph whose constants are larger than [`MAX_CONSTANT_BYTES`]. Code that adds
     /// constants in a loop calls it in between.
-    pub fn check_size(&self) -> Result<()> {
+    pub(crate) fn check_size(&self) -> Result<()> {
         if self.constant_bytes <= MAX_CONSTANT_BYTES {
             return Ok(());
         }

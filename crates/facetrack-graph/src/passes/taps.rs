@@ -67,7 +67,7 @@ fn keeps_extents(node: &Node) -> bool {
 mod tests {
     use super::super::at_each_node;
     use super::*;
-    use crate::model::graph::Value;
+    use crate::Value;
 
     /// A convolution of `dims` with `attributes`, and the graph after the pass.
     fn split_of(dims: [usize; 4], attributes: Vec<Attribute>) -> Graph {

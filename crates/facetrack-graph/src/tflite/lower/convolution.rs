@@ -4,7 +4,7 @@
 use super::super::flatbuffer::Table;
 use super::super::schema::Operator;
 use super::{Forms, Lowering, input, options, output};
-use crate::model::graph::{Attribute, Result, Value};
+use crate::{Attribute, Result, Value};
 
 /// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
 const MAX_STEP: usize = 64;

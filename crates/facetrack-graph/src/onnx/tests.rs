@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::*;
-use crate::model::graph::{Floats, passes};
+use crate::{Floats, passes};
 
 fn value(name: &str, dims: &[usize]) -> ValueInfoProto {
     ValueInfoProto {

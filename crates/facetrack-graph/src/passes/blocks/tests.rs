@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::model::graph::Attribute;
+use crate::Attribute;
 
 /// A graph under construction.
 #[derive(Default)]
