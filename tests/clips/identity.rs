@@ -33,7 +33,7 @@ fn ids(
 ) -> BTreeSet<u32> {
     let side = portraits[0].width;
     let (width, height) = (ROOM * side, 3 * side / 2);
-    let mut harness = Harness::new_parse(&format!("facetrack engine=opencv-yunet {properties}"));
+    let mut harness = Harness::new_parse(&format!("facetrack {properties}"));
     harness.set_src_caps_str(&format!(
         "video/x-raw,format=RGB,width={width},height={height},framerate={fps}/1"
     ));
@@ -62,6 +62,8 @@ const ASTRONAUT: [&str; 2] = [
     "skimage_astronaut.png",
     "left=130 right=202 top=5 bottom=327",
 ];
+const YUNET: &str = "engine=opencv-yunet";
+
 const BUSINESSWOMAN: [&str; 2] = [
     "mp_business-person.png",
     "left=270 right=228 top=10 bottom=888",
@@ -75,13 +77,28 @@ fn one_face_that_passes_has_one_id() {
     let passes = |_: usize, time: f64| time;
     for (side, fps) in [(80, 12), (160, 25), (160, 120), (960, 12)] {
         let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], side)];
-        let found = ids(&portraits, (fps, 1), passes, "");
+        let found = ids(&portraits, (fps, 1), passes, YUNET);
         assert_eq!(found, BTreeSet::from([1]), "{side} px, {fps} Hz");
     }
     let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], 960)];
-    let older = "tracker=centroid max-distance=80";
-    let found = ids(&portraits, (12, 1), passes, older);
+    let older = format!("{YUNET} tracker=centroid max-distance=80");
+    let found = ids(&portraits, (12, 1), passes, &older);
     assert!(found.len() > 3, "the case shows nothing: {found:?}");
+}
+
+#[test]
+fn a_face_that_openseeface_loses_is_found_in_the_same_frame() {
+    let Some(folder) = folder(EngineKind::OpenSeeFace) else {
+        return;
+    };
+    let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], 160)];
+    // Back and forth, at up to 9 times the size of the face per second.
+    let pans = |_: usize, time: f64| 0.5 - (time * std::f64::consts::PI).cos() / 2.0;
+    for properties in ["", "max-faces=2"] {
+        let properties = format!("engine=openseeface {properties}");
+        let found = ids(&portraits, (12, 2), pans, &properties);
+        assert_eq!(found, BTreeSet::from([1]), "{properties}");
+    }
 }
 
 #[test]
@@ -94,7 +111,7 @@ fn two_people_who_pass_each_other_have_two_ids() {
     for (side, fps) in [(80, 25), (160, 12), (160, 60)] {
         let portraits =
             [ASTRONAUT, BUSINESSWOMAN].map(|[name, crop]| portrait(&folder, name, crop, side));
-        let found = ids(&portraits, (fps, 4), cross, "");
+        let found = ids(&portraits, (fps, 4), cross, YUNET);
         assert_eq!(found, BTreeSet::from([1, 2]), "{side} px, {fps} Hz");
     }
 }

@@ -119,7 +119,10 @@ impl Finder for Tracking {
         let places = self.places.clone();
         let (detection, presence) = (thresholds.detection, thresholds.presence);
         let mut candidates = self.measure(image, &places, Origin::Tracked, presence)?;
-        if self.schedule.searches(self.places.len()) {
+        // The original waits for up to `scan_every` frames, or `discard_after` if no face is left. In
+        // fast motion, a face has then moved too far to keep its identity.
+        let has_lost = candidates.len() < places.len();
+        if self.schedule.searches(places.len()) || has_lost {
             let places = self.detector.detect(image, detection, self.max_faces)?;
             candidates.extend(self.measure(image, &places, Origin::Detected, presence)?);
         }

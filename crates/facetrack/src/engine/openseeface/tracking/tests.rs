@@ -183,18 +183,46 @@ fn a_face_is_found_and_then_followed() {
 }
 
 #[test]
-fn a_lost_face_is_looked_for_where_it_was_before_it_is_searched_for() {
+fn a_lost_face_is_looked_for_at_its_place_and_then_in_the_whole_frame() {
     let script = script(&[MIDDLE]);
     let mut tracking = tracking(&script, 1);
-    script.lock().unwrap().scores = VecDeque::from([0.875, 0.5, 0.5, 0.875, 0.5, 0.5, 0.5, 0.875]);
-    let mut runs = Vec::new();
-    let mut faces = Vec::new();
-    for _ in 0..8 {
-        faces.push(see(&mut tracking).len());
-        runs.push(script.lock().unwrap().detector_runs);
+    // Scores at the place and where the detector finds the face, number of faces, and whether the
+    // detector runs.
+    for (frame, (scores, faces, searches)) in [
+        (&[0.875][..], 1, 1),
+        (&[0.5, 0.875], 1, 1),
+        (&[0.875], 1, 0),
+        (&[0.5, 0.5], 0, 1),
+        (&[0.875], 1, 0),
+        (&[0.5, 0.5], 0, 1),
+        (&[0.5, 0.5], 0, 1),
+        (&[0.5, 0.5], 0, 1),
+        // The place is no longer looked at.
+        (&[0.875], 1, 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let before = script.lock().unwrap().detector_runs;
+        script.lock().unwrap().scores = scores.iter().copied().collect();
+        assert_eq!(see(&mut tracking).len(), faces, "{frame}");
+        let script = script.lock().unwrap();
+        assert_eq!(script.detector_runs - before, searches, "{frame}");
+        assert!(script.scores.is_empty(), "{frame}");
     }
-    assert_eq!(faces, [1, 0, 0, 1, 0, 0, 0, 1]);
-    assert_eq!(runs, [1, 1, 1, 1, 1, 1, 1, 2]);
+}
+
+#[test]
+fn one_lost_face_of_two_is_searched_for() {
+    let script = script(&[MIDDLE, CORNER]);
+    let mut tracking = tracking(&script, 2);
+    assert_eq!(see(&mut tracking).len(), 2);
+    // The detector finds both faces; the first is also followed.
+    script.lock().unwrap().scores = VecDeque::from([0.875, 0.5, 0.875, 0.875]);
+    let mut origins: Vec<_> = see(&mut tracking).iter().map(|face| face.origin).collect();
+    origins.sort_by_key(|origin| *origin == Origin::Detected);
+    assert_eq!(origins, [Origin::Tracked, Origin::Detected]);
+    assert_eq!(script.lock().unwrap().detector_runs, 2);
 }
 
 #[test]
