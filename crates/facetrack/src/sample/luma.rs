@@ -28,25 +28,20 @@ pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
 }
 
 /// Mean brightness of each cell of a grid of `columns`×`rows` cells, row by row, with the levels of
-/// [`luma`]. Of each cell, `samples` columns and rows of pixels are read.
-pub fn cells(image: &ImageView, [columns, rows]: [usize; 2], samples: [usize; 2]) -> Vec<f32> {
+/// [`luma`]. Of each cell, `samples` pixels of its middle row are read.
+pub fn cells(image: &ImageView, [columns, rows]: [usize; 2], samples: usize) -> Vec<f32> {
     let [width, height] = image.stored_size();
     let spots = PixelSet::Crossings {
-        columns: evenly(columns * samples[0], width),
-        rows: evenly(rows * samples[1], height),
+        columns: evenly(columns * samples, width),
+        rows: evenly(rows, height),
     };
-    let mut levels = Vec::with_capacity(columns * rows * samples[0] * samples[1]);
+    let mut levels = Vec::with_capacity(columns * rows * samples);
     read(image, &spots, &mut levels);
-    let mut sums = vec![0; columns * rows];
-    let lines = levels.chunks(columns * samples[0]);
-    for (line, levels) in lines.enumerate() {
-        let sums = &mut sums[line / samples[1] * columns..][..columns];
-        for (sum, levels) in sums.iter_mut().zip(levels.chunks(samples[0])) {
-            *sum += levels.iter().map(|level| u32::from(*level)).sum::<u32>();
-        }
-    }
-    let count = (samples[0] * samples[1]) as f32;
-    sums.into_iter().map(|sum| sum as f32 / count).collect()
+    let sum = |cell: &[u8]| cell.iter().map(|level| u32::from(*level)).sum::<u32>();
+    let cells = levels.chunks(samples);
+    cells
+        .map(|cell| sum(cell) as f32 / samples as f32)
+        .collect()
 }
 
 /// The pixels in the middle of `count` equal parts of a side.
@@ -280,9 +275,9 @@ mod tests {
             let middles = [1, 4, 7]
                 .map(|y| [1, 4, 7, 10].map(|x| level(x, y)))
                 .concat();
-            assert_eq!(cells(&image, [4, 3], [1, 1]), middles, "{format:?}");
-            let mean = all.iter().map(|level| f32::from(*level)).sum::<f32>() / 108.0;
-            assert_eq!(cells(&image, [1, 1], [12, 9]), [mean], "{format:?}");
+            assert_eq!(cells(&image, [4, 3], 1), middles, "{format:?}");
+            let mean = (0..12).map(|x| level(x, 4)).sum::<f32>() / 12.0;
+            assert_eq!(cells(&image, [1, 1], 12), [mean], "{format:?}");
         }
     }
 
