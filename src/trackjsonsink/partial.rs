@@ -7,11 +7,11 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use facetrack::file::{is_at, remove_if_there, sync_folder, target, with_suffix};
+use facetrack::file::{
+    is_at, open_itself, remove_if_there, rename_new, sync_folder, target, with_suffix,
+};
 use facetrack::lock::lock;
 use facetrack::record::Storage;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 
 use super::CAT;
 use super::error::OutputError;
@@ -127,7 +127,12 @@ impl RecordFile {
     }
 
     fn rename(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
-        rename(&self.path, path, overwrite).map_err(|error| match error.kind() {
+        let renamed = if overwrite {
+            fs::rename(&self.path, path)
+        } else {
+            rename_new(&self.path, path)
+        };
+        renamed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => OutputError::Exists(path.to_owned()),
             _ => OutputError::Rename(self.path.clone(), path.to_owned(), error),
         })
@@ -207,25 +212,15 @@ impl Storage for RecordFile {
     }
 }
 
-/// Opens and locks a regular file, or creates it. `None` if another process has created, removed or
-/// renamed it meanwhile.
+/// Opens and locks a regular file, or creates it. `None` if another process has removed or renamed
+/// it meanwhile.
 fn open(path: &Path) -> Result<Option<File>, OutputError> {
-    let exists = match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => return Err(OutputError::Special(path.to_owned())),
-        found => found.is_ok(),
-    };
-    let opened = if exists {
-        File::options().read(true).write(true).open(path)
-    } else {
-        // It never follows a link that has appeared since.
-        File::create_new(path)
-    };
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-        Err(error) if exists && error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(OutputError::Create(path.to_owned(), error)),
-    };
+    let mut options = File::options();
+    let options = options.read(true).write(true).create(true).truncate(false);
+    let file = open_itself(options, path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => OutputError::Special(path.to_owned()),
+        _ => OutputError::Create(path.to_owned(), error),
+    })?;
     // File systems without locks return another error; then another writer cannot be detected.
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         return Err(OutputError::Busy(path.to_owned()));
@@ -264,19 +259,4 @@ fn set_aside(path: &Path, old: &Path) -> io::Result<()> {
         return remove_if_there(path);
     }
     fs::rename(path, old)
-}
-
-/// Renames a file, without replacing another one unless `overwrite` is set.
-fn rename(from: &Path, to: &Path, overwrite: bool) -> io::Result<()> {
-    if overwrite {
-        return fs::rename(from, to);
-    }
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system supports this flag.
-        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
-            fs::rename(from, to)
-        }
-        Err(Errno::INVAL | Errno::NOSYS) => Err(io::ErrorKind::AlreadyExists.into()),
-        renamed => Ok(renamed?),
-    }
 }

@@ -4,7 +4,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use facetrack::file;
@@ -118,15 +117,7 @@ pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
 /// Opens the file to lock, or creates it. Its content is kept, in case another program uses it.
 fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    options.open(path).map_err(|error| {
-        let found = path.symlink_metadata();
-        if found.is_ok_and(|found| !found.is_file()) {
-            return io::Error::other("it is not a regular file: remove it");
-        }
-        error
-    })
+    file::open_itself(options.write(true).create(true).truncate(false), path)
 }
 
 fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
@@ -225,7 +216,7 @@ mod tests {
         symlink(&target, &lock).unwrap();
         let error = Store::open(root.path()).unwrap_err().to_string();
         assert!(
-            error.ends_with(".lock: it is not a regular file: remove it"),
+            error.ends_with(".lock: it is not a regular file"),
             "{error}"
         );
         assert_eq!(fs::read(&target).unwrap(), b"precious");

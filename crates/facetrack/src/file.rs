@@ -101,6 +101,37 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Renames a file, unless there is anything at the new path.
+///
+/// # Errors
+/// Those of the system, such as [`ErrorKind::AlreadyExists`].
+pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rename_without_replacing(from, to) {
+        // Not every file system can do it in one step.
+        Err(error) if is_unsupported(&error) => match fs::symlink_metadata(to) {
+            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(from, to),
+        },
+        renamed => renamed,
+    }
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    use ErrorKind::{InvalidInput, Unsupported};
+    matches!(error.kind(), InvalidInput | Unsupported)
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename_without_replacing(_: &Path, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// Removes the file at `path`, if there is one.
 ///
 /// # Errors
@@ -225,6 +256,22 @@ mod tests {
             assert_eq!(opened.unwrap_err().kind(), ErrorKind::InvalidInput);
         }
         assert!(!folder.path().join("nowhere").exists());
+    }
+
+    #[test]
+    fn a_renamed_file_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
+        fs::write(&from, "new").unwrap();
+        fs::write(&to, "old").unwrap();
+        let error = rename_new(&from, &to).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&to).unwrap(), b"old");
+        fs::remove_file(&to).unwrap();
+        rename_new(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+        let error = rename_new(&from, &to).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 
     #[test]
