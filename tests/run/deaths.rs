@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clips;
+use crate::common::strace;
 use crate::program::{
     Run, SCRIPTED, children, files, marker, record, run, run_with_worker, signal, status,
 };
@@ -86,6 +87,61 @@ fn limits_end_a_video_after_two_attempts() {
             .is_some_and(|text| text.contains("--max-memory")),
         "{small}"
     );
+}
+
+/// Calls that change what is at a path. strace counts each on its own.
+const CHANGES: [&str; 3] = ["rename,renameat,renameat2", "unlink,unlinkat", "rmdir"];
+
+/// Files that a run changes when it replaces a record and its marker, and that a worker leaves.
+const CHANGED: [&str; 5] = [
+    "a.json.parts",
+    "a.json.parts/claim",
+    "a.json.parts/record.json",
+    "a.json.parts/record.json.done",
+    "a.json.parts/record.json.done.partial",
+];
+
+#[test]
+fn a_replacement_may_be_killed_at_every_step() {
+    if strace::is_missing() {
+        return;
+    }
+    let folder = clips::videos(&[5, 7]);
+    let folder = folder.path();
+    let inputs = folder.join("in");
+    fs::rename(&inputs, folder.join("clips")).expect("our own");
+    fs::create_dir(&inputs).expect("a folder");
+    let paths = CHANGED.map(|name| inputs.join(name));
+    let run = || run(folder, &format!("in --jobs 1 {SCRIPTED}"));
+    let replace = |clip: usize| {
+        let from = folder.join(format!("clips/clip{clip}.mp4"));
+        fs::copy(from, inputs.join("a.mp4")).expect("room");
+    };
+    let made = inputs.join("a.json");
+    let frames = || record(&made)["metadata"]["total_frames"].as_u64();
+    replace(0);
+    run().exits(0);
+    let (mut kills, mut clips) = (0, [(1, Some(7)), (0, Some(5))].into_iter().cycle());
+    for calls in CHANGES {
+        for count in 1.. {
+            let (clip, want) = clips.next().expect("a cycle");
+            replace(clip);
+            let code = run().killed_at(calls, count, &paths);
+            // There is a whole record at any time.
+            let found = frames();
+            if code == Some(0) {
+                assert_eq!(found, want);
+                break;
+            }
+            kills += 1;
+            run().exits(0);
+            assert_eq!(frames(), want, "{calls} {count}");
+            assert_eq!(marker(&made)["frames"].as_u64(), want, "{calls} {count}");
+            assert_eq!(files(&inputs), ["a.json", "a.json.done", "a.mp4"]);
+        }
+    }
+    // The marker is written, both are renamed, and the claim is removed with its folder.
+    assert!(kills >= 5, "{kills}");
 }
 
 /// The number of kills; `FACETRACK_ATTACK` multiplies it.

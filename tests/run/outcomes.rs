@@ -101,10 +101,13 @@ fn other_settings_replace_records_only_if_that_is_asked_for() {
 fn a_good_result_is_kept_until_there_is_a_better_one() {
     let folder = clips::videos(&[20, 5]);
     let folder = folder.path();
-    fs::write(folder.join("list.txt"), "in/clip0.mp4\nin/clip1.mp4\n").expect("room");
+    fs::write(folder.join("in/text.mp4"), "no video").expect("room");
+    let list = "in/clip0.mp4\nin/clip1.mp4\nin/text.mp4\n";
+    fs::write(folder.join("list.txt"), list).expect("room");
     let line = format!("list.txt --out out {SCRIPTED}");
-    run(folder, &line).exits(0);
-    let paths = ["out/clip0.json", "out/clip0.json.done"].map(|name| folder.join(name));
+    run(folder, &line).exits(1);
+    let paths = ["clip0.json", "clip0.json.done", "text.json.done"];
+    let paths = paths.map(|name| folder.join("out").join(name));
     let contents = || paths.each_ref().map(|path| fs::read(path).expect("a file"));
     let before = contents();
     fs::rename(folder.join("in"), folder.join("away")).expect("our own");
@@ -115,19 +118,19 @@ fn a_good_result_is_kept_until_there_is_a_better_one() {
         format!("{line} --retry-failed"),
     ] {
         let text = run(folder, &line).exits(1);
-        assert!(text.contains("failed               2\n"), "{text}");
-        assert!(
-            text.contains("The record of an earlier run is kept"),
-            "{text}"
-        );
+        assert!(text.contains("failed               3\n"), "{text}");
+        let kept = text.matches("The record of an earlier run is kept");
+        assert_eq!(kept.count(), 2, "{text}");
         assert_eq!(contents(), before);
     }
     run(folder, &format!("in --out out {SCRIPTED}")).exits(2);
     assert_eq!(contents(), before);
     fs::remove_dir(folder.join("in")).expect("our own");
     fs::rename(folder.join("away"), folder.join("in")).expect("our own");
-    let text = run(folder, &line).exits(0);
+    let text = run(folder, &line).exits(1);
     assert!(text.contains("new                  0\n"), "{text}");
+    assert!(!text.contains("again"), "{text}");
+    fs::write(folder.join("list.txt"), "in/clip0.mp4\nin/clip1.mp4\n").expect("room");
 
     let video = folder.join("in/clip0.mp4");
     let whole = fs::read(&video).expect("a video");

@@ -70,6 +70,28 @@ impl Run {
         self.0.output().expect("it starts").into()
     }
 
+    /// Runs it with strace, which kills it before the call number `count` of these on one of the
+    /// paths. Returns its exit status.
+    pub fn killed_at(self, calls: &str, count: u32, paths: &[PathBuf]) -> Option<i32> {
+        let mut traced = Command::new("strace");
+        traced.args(["-f", "--quiet=all", "-o", "/dev/null"]);
+        for path in paths {
+            traced.arg("-P").arg(path);
+        }
+        traced.arg(format!("--trace={calls}"));
+        traced.arg(format!("--inject={calls}:signal=KILL:when={count}"));
+        traced.arg(self.0.get_program()).args(self.0.get_args());
+        for (name, value) in self.0.get_envs() {
+            match value {
+                Some(value) => traced.env(name, value),
+                None => traced.env_remove(name),
+            };
+        }
+        let folder = self.0.get_current_dir().expect("a folder");
+        let output = traced.current_dir(folder).stdin(Stdio::null()).output();
+        output.expect("strace runs").status.code()
+    }
+
     pub fn start(self) -> Child {
         self.start_with(Stdio::piped())
     }

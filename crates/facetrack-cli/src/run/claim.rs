@@ -17,10 +17,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use facetrack::file::{is_at, open_itself, remove_if_there, sync_folder};
+use facetrack::file::{is_at, open_itself, remove_if_there, rename_new, sync_folder};
 use facetrack_jobs::Status;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 
 use super::marker::Marker;
 use super::names;
@@ -44,14 +42,17 @@ pub struct Claim {
     record: PathBuf,
 }
 
-/// Completes the replacement that a killed run has begun.
+/// Completes the replacement that a killed run has begun, and removes an empty folder of it.
 ///
 /// # Errors
 /// Those of the system.
 pub fn recover(record: &Path) -> io::Result<()> {
-    let has_begun = names::is_begun(record) && Marker::of_next(record).is_some();
-    let claim = if has_begun { Claim::new(record)? } else { None };
-    claim.map_or(Ok(()), |claim| claim.release())
+    if names::is_begun(record)
+        && let Some(claim) = Claim::new(record)?
+    {
+        claim.release()?;
+    }
+    Ok(())
 }
 
 impl Claim {
@@ -129,7 +130,11 @@ impl Claim {
 
     fn replace(&self, marker: &Marker, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
-        match rename(&next, &self.record, existing) {
+        let renamed = match existing {
+            Existing::Kept => rename_new(&next, &self.record),
+            Existing::Replaced => fs::rename(&next, &self.record),
+        };
+        match renamed {
             // There is none, or it has its name already.
             Err(error) if error.kind() == ErrorKind::NotFound => (),
             Err(error) => {
@@ -160,20 +165,6 @@ fn open(record: &Path) -> io::Result<Option<File>> {
     match open_itself(&mut options, &names::claim(record)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
-    }
-}
-
-fn rename(from: &Path, to: &Path, existing: Existing) -> io::Result<()> {
-    if existing == Existing::Replaced {
-        return fs::rename(from, to);
-    }
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system supports this flag.
-        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
-            fs::rename(from, to)
-        }
-        Err(Errno::INVAL | Errno::NOSYS) => Err(ErrorKind::AlreadyExists.into()),
-        renamed => Ok(renamed?),
     }
 }
 

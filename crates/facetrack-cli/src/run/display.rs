@@ -121,7 +121,7 @@ impl<'a> Display<'a> {
 /// The account of a video.
 fn line(report: &Report, videos: &[Video]) -> String {
     let outcome = &report.marker.outcome;
-    let path = videos[report.index].path.display();
+    let path = videos[report.index].path.display().to_string();
     let mut line = format!("{} {path}", outcome.status.word());
     if outcome.status.has_record() {
         let seconds = report.marker.seconds.max(f64::EPSILON);
@@ -134,7 +134,9 @@ fn line(report: &Report, videos: &[Video]) -> String {
         );
     }
     if let Some(message) = &outcome.message {
-        line += &format!(": {message}");
+        // It is named already.
+        let named = message.strip_prefix(&path);
+        line += named.unwrap_or(&format!(": {message}"));
     }
     if let Some(reason) = &report.marker.whole {
         line += &format!(" (tracked as a whole: {reason})");

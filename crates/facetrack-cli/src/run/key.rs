@@ -57,15 +57,19 @@ pub fn differences(old: &Value, new: &Value) -> Vec<String> {
         return vec!["settings that an earlier version has not noted".to_owned()];
     };
     let mut differences = Vec::new();
-    if old["engine"] != new["engine"] {
+    let is_same_engine = old["engine"] == new["engine"];
+    if !is_same_engine {
         differences.push(difference("engine", &old["engine"], &new["engine"]));
     }
     let (old_options, new_options) = (&old["options"], &new["options"]);
     let names = [old_options, new_options].map(|it| it.as_object().into_iter().flatten());
     let names: BTreeSet<_> = names.into_iter().flatten().map(|(name, _)| name).collect();
-    let changed = names
-        .into_iter()
-        .filter(|it| old_options[*it] != new_options[*it]);
+    // Options that only one of two engines has follow from the engine.
+    let is_said = |it: &&String| {
+        let [old, new] = [&old_options[*it], &new_options[*it]];
+        old != new && (is_same_engine || !(old.is_null() || new.is_null()))
+    };
+    let changed = names.into_iter().filter(is_said);
     differences.extend(changed.map(|it| difference(it, &old_options[it], &new_options[it])));
     let others = SETTINGS
         .iter()
@@ -177,12 +181,17 @@ mod tests {
         let old = basis(2.into(), "eos", json!({"a": "0f"}));
         assert_eq!(differences(&old, &old), Vec::<String>::new());
         let new = basis(Value::Null, "mediapipe", json!({}));
+        let want = ["engine=mediapipe instead of eos", "models"];
+        assert_eq!(differences(&old, &new), want);
+        let without = basis(Value::Null, "eos", json!({"a": "0f"}));
+        let want = ["max-faces=the default instead of 2"];
+        assert_eq!(differences(&old, &without), want);
+        let other = basis(3.into(), "mediapipe", json!({"a": "0f"}));
         let want = [
             "engine=mediapipe instead of eos",
-            "max-faces=the default instead of 2",
-            "models",
+            "max-faces=3 instead of 2",
         ];
-        assert_eq!(differences(&old, &new), want);
+        assert_eq!(differences(&old, &other), want);
         assert!(differences(&Value::Null, &new)[0].contains("earlier version"));
         let mut changed = old.clone();
         changed["content"] = json!([3, "2"]);

@@ -221,14 +221,15 @@ impl Lane<'_> {
         }
         let has_record = marker.outcome.status.has_record();
         marker.whole = task.whole.clone().filter(|_| has_record);
-        let Some(better) = task.better(video, &marker.outcome) else {
-            return self.replace(task, claim, marker);
-        };
-        marker.outcome = plan::kept(marker.outcome);
-        if is_unreadable {
+        if is_unreadable && task.known.is_some() {
+            marker.outcome = plan::kept(marker.outcome, video);
             claim.release()?;
             return Ok(Box::new(marker));
         }
+        let Some(better) = task.better(video, &marker.outcome) else {
+            return self.replace(task, claim, marker);
+        };
+        marker.outcome = plan::kept(marker.outcome, video);
         let marker = Box::new(marker);
         let better = Marker {
             later: Some(marker.clone()),

@@ -119,8 +119,13 @@ fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Ve
     let Some(known) = known else {
         return (NEW.to_owned(), Vec::new());
     };
-    let mut differences = key::differences(&known.basis, basis);
-    let is_changed = key::is_changed(&known.basis, basis);
+    let was_read = !known.key.is_empty();
+    let is_changed = was_read && key::is_changed(&known.basis, basis);
+    let mut differences = if was_read {
+        key::differences(&known.basis, basis)
+    } else {
+        Vec::new()
+    };
     if is_changed && known.video != video.path {
         differences.push(format!("the record is of {}", known.video.display()));
     }
@@ -188,10 +193,10 @@ fn decide(
         let is_new = false;
         return Decision::Settled { is_new, marker };
     }
-    if known.is_some_and(|it| has_result(it, video))
+    if known.is_some()
         && let Some(outcome) = unreadable(video, arguments)
     {
-        return new(kept(outcome));
+        return new(kept(outcome, video));
     }
     if let Some(reason) = names::obstacle(&video.record) {
         return skipped(reason);
@@ -224,11 +229,17 @@ pub fn unreadable(video: &Video, arguments: &RunArguments) -> Option<Outcome> {
     (refused.cause == Some(Cause::Unreadable)).then_some(refused)
 }
 
-/// The outcome of an attempt after which the earlier record stays.
-pub fn kept(outcome: Outcome) -> Outcome {
+/// The outcome of an attempt after which the earlier marker stays, with its record if there is one.
+pub fn kept(outcome: Outcome, video: &Video) -> Outcome {
     let message = outcome.message.unwrap_or_default();
+    let message = if has_record(video) {
+        let message = message.trim_end_matches('.');
+        format!("{message}. The record of an earlier run is kept")
+    } else {
+        message
+    };
     Outcome {
-        message: Some(format!("{message}. The record of an earlier run is kept")),
+        message: Some(message),
         ..outcome
     }
 }
@@ -360,6 +371,11 @@ mod tests {
         assert_eq!(case.decide(Some("--retry-failed")), "replace");
         case.mark("other", Status::Failed);
         assert_eq!(case.decide(None), "replace");
+        fs::remove_file(&case.video.path).unwrap();
+        for option in [None, Some("--retry-failed"), Some("--force")] {
+            assert_eq!(case.decide(option), "failed", "{option:?}");
+        }
+        case.write("a.mp4");
         case.write("a.json.done");
         assert_eq!(case.decide(None), "skipped");
         assert_eq!(case.decide(Some("--force")), "replace");
