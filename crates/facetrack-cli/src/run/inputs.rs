@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use facetrack_jobs::Part;
-use glob::{MatchOptions, glob_with};
+use glob::{MatchOptions, Pattern, PatternError};
 use walkdir::WalkDir;
 
 pub use distinct::Places;
@@ -186,7 +186,7 @@ fn found(input: &Path, arguments: &RunArguments) -> Result<Found, String> {
     let text = input.to_string_lossy();
     let is_remote = arguments.fetch.is_some();
     let found = if input.is_dir() {
-        in_folder(input)
+        in_folder(input, None)
     } else if !is_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
         matching(&text)?
     } else {
@@ -215,25 +215,29 @@ fn single(input: &Path, is_remote: bool) -> Result<Found, String> {
     })
 }
 
-fn in_folder(folder: &Path) -> Found {
+/// The videos in a folder, or those that a pattern for paths below it matches.
+fn in_folder(folder: &Path, pattern: Option<&Below>) -> Found {
     let mut found = Found::default();
-    let walk = WalkDir::new(folder).follow_links(true).sort_by_file_name();
-    for entry in walk
-        .into_iter()
-        .filter_entry(|it| it.depth() == 0 || is_searched(it.file_name()))
-    {
+    let depth = pattern.and_then(|it| it.depth).unwrap_or(usize::MAX);
+    let walk = WalkDir::new(folder).follow_links(true).max_depth(depth);
+    let is_searched = |path: &Path, depth: usize| match path.file_name() {
+        Some(name) if depth > 0 => is_searched(name, depth, pattern),
+        _ => true,
+    };
+    let is_video = |file: &Path| {
+        let below = file.strip_prefix(folder).unwrap_or(file);
+        has_suffix(file, &SUFFIXES) && pattern.is_none_or(|it| it.matches(below))
+    };
+    let entries = walk.sort_by_file_name().into_iter();
+    for entry in entries.filter_entry(|it| is_searched(it.path(), it.depth())) {
         match places::found(entry) {
-            Ok(Some(file)) if has_suffix(&file, &SUFFIXES) => {
-                found.entries.push(Entry::below(folder, &file));
-            }
+            Ok(Some(file)) if is_video(&file) => found.entries.push(Entry::below(folder, &file)),
             Ok(_) => (),
-            Err(error) if error.loop_ancestor().is_some() => found.notes.push(error.to_string()),
             Err(error) => {
                 let path = error.path().unwrap_or(folder);
-                found.entries.push(Entry {
-                    refusal: Some(format!("{error}. Make it readable, or name its videos")),
-                    ..Entry::below(folder, path)
-                });
+                if is_searched(path, error.depth()) {
+                    found.leave_out(folder, path, &error);
+                }
             }
         }
     }
@@ -241,44 +245,86 @@ fn in_folder(folder: &Path) -> Found {
 }
 
 /// Whether a file or folder in a folder may be, or contain, a video of the user.
-fn is_searched(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_lowercase();
-    !(name.starts_with('.') || NO_MEDIA.contains(&&*name) || name.ends_with(names::FOLDER))
+fn is_searched(name: &OsStr, depth: usize, pattern: Option<&Below>) -> bool {
+    let name = name.to_string_lossy();
+    let lower_case = name.to_lowercase();
+    let is_media = !(NO_MEDIA.contains(&&*lower_case) || name.ends_with(names::FOLDER));
+    is_media && pattern.map_or(!name.starts_with('.'), |it| it.leads_to(&name, depth))
 }
 
 /// The files that a pattern matches, with the tree below its first part without wildcards. Records
 /// next to the videos are left out.
 fn matching(pattern: &str) -> Result<Found, String> {
     let has_none = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
-    let parts = Path::new(pattern).components();
-    let root: PathBuf = parts.take_while(has_none).collect();
-    let mut found = Found::default();
-    let options = MatchOptions {
-        require_literal_leading_dot: true,
-        ..MatchOptions::new()
+    let parts: Vec<_> = Path::new(pattern).components().collect();
+    let length = parts.iter().take_while(|part| has_none(part)).count();
+    let (root, below) = parts.split_at(length);
+    let below = Below::new(below).map_err(|error| format!("{pattern}: {error}"))?;
+    let root = match root {
+        [] => PathBuf::from("."),
+        root => root.iter().collect(),
     };
-    let files = glob_with(pattern, options);
-    for file in files.map_err(|error| format!("{pattern}: {error}"))? {
-        match file {
-            Ok(file) if is_video(&root, &file) => found.entries.push(Entry::below(&root, &file)),
-            Ok(_) => (),
-            Err(error) => found.entries.push(Entry {
-                refusal: Some(error.to_string()),
-                ..Entry::below(&root, error.path())
-            }),
-        }
-    }
-    Ok(found)
+    Ok(in_folder(&root, Some(&below)))
 }
 
-fn is_video(root: &Path, file: &Path) -> bool {
-    let below = file.strip_prefix(root).unwrap_or(file);
-    let mut names = below.components().map(Component::as_os_str);
-    let is_named = |name: &OsStr| {
-        let is_asked_for = name.as_encoded_bytes().starts_with(b".");
-        is_asked_for || is_searched(name)
+impl Found {
+    /// Takes note of an entry of a folder that cannot be read.
+    fn leave_out(&mut self, folder: &Path, path: &Path, error: &walkdir::Error) {
+        let Some(reason) = error.io_error() else {
+            self.notes.push(error.to_string());
+            return;
+        };
+        self.entries.push(Entry {
+            refusal: Some(format!("{reason}. Make it readable, or name its videos")),
+            ..Entry::below(folder, path)
+        });
+    }
+}
+
+/// A pattern for paths below a folder.
+struct Below {
+    whole: Pattern,
+    /// Its components before `**`.
+    first: Vec<Pattern>,
+    /// The number of components, without `**`.
+    depth: Option<usize>,
+    names_hidden: bool,
+}
+
+impl Below {
+    /// As shells do it.
+    const OPTIONS: MatchOptions = MatchOptions {
+        case_sensitive: true,
+        require_literal_separator: true,
+        require_literal_leading_dot: true,
     };
-    names.all(is_named) && !file.is_dir() && has_suffix(file, &SUFFIXES)
+
+    fn new(parts: &[Component<'_>]) -> Result<Self, PatternError> {
+        let parts = parts.iter().map(|part| part.as_os_str().to_string_lossy());
+        let parts: Vec<_> = parts.collect();
+        let first = parts.iter().take_while(|part| *part != "**");
+        let first = first.map(|part| Pattern::new(part));
+        let first = first.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            whole: Pattern::new(&parts.join("/"))?,
+            depth: (first.len() == parts.len()).then_some(first.len()),
+            first,
+            names_hidden: parts.iter().any(|part| part.starts_with('.')),
+        })
+    }
+
+    /// Whether a file or folder with this name may be, or contain, a file that matches.
+    fn leads_to(&self, name: &str, depth: usize) -> bool {
+        match self.first.get(depth - 1) {
+            Some(part) => part.matches_with(name, Self::OPTIONS),
+            None => self.names_hidden || !name.starts_with('.'),
+        }
+    }
+
+    fn matches(&self, below: &Path) -> bool {
+        self.whole
+            .matches_with(&below.to_string_lossy(), Self::OPTIONS)
+    }
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
@@ -351,6 +397,16 @@ mod tests {
         let found = collect_at(folder.path(), "@/in/**/a.* --out @/out");
         let want = [("a.mov", "out/a.json"), ("deep/a.webm", "out/deep/a.json")];
         assert_eq!(found, Ok(pairs(&want)));
+        for (pattern, name) in [
+            ("@/in/*.mov", "a.mov"),
+            ("@/*/*.MP4", "in/b.MP4"),
+            ("@/in/d*/[a-c].????", "deep/a.webm"),
+            ("@/*/deep/*", "in/deep/a.webm"),
+        ] {
+            let found = collect_at(folder.path(), pattern).unwrap();
+            let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, [name], "{pattern}");
+        }
         let missing = collect_at(folder.path(), "@/in/b.MP4 @/in/missing.mkv");
         assert!(missing.unwrap_err().contains("missing.mkv: No such file"));
         fs::write(folder.path().join("list.txt"), "in/missing.mkv\n").unwrap();
@@ -391,8 +447,10 @@ mod tests {
             let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, ["a.mov", "b.MP4", "deep/a.webm"], "{line}");
         }
-        let found = collect_at(folder.path(), "@/in/.a.mp4").unwrap();
-        assert_eq!(found[0].0, ".a.mp4");
+        for line in ["@/in/.a.mp4", "@/in/.a*", "@/**/.a.mp4"] {
+            let found = collect_at(folder.path(), line).unwrap();
+            assert!(found.len() == 1 && found[0].0.ends_with(".a.mp4"), "{line}");
+        }
     }
 
     #[test]
@@ -415,8 +473,14 @@ mod tests {
             list.replace('@', &folder.path().to_string_lossy()),
         )
         .unwrap();
-        let words = [at("in"), at("list.txt")].map(PathBuf::into_os_string);
-        let inputs = collect(&parsed(words).unwrap()).unwrap();
+        let listed = at("list.txt").into_os_string();
+        for all in ["in", "in/**/*"] {
+            let words = [at(all).into_os_string(), listed.clone()];
+            check_odd_entries(collect(&parsed(words).unwrap()).unwrap());
+        }
+    }
+
+    fn check_odd_entries(inputs: Inputs) {
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
         let mut named = inputs
             .videos
