@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::clips;
+use crate::common::file;
 use crate::program::{Run, SCRIPTED, marker, run, run_with_worker, signal, status};
 
 /// Programs that do not end: they ignore signals, stop themselves, keep their pipes open in other
@@ -205,6 +206,60 @@ exec "$WORKER""#;
     let text = run_with_worker(script, folder, &format!("in --out out {SCRIPTED}")).exits(0);
     assert_eq!(status(&folder.join("out/clip0.json")), "complete");
     assert!(text.len() < 100_000, "{}", text.len());
+}
+
+/// Builds the plugin in `tests/run/endless_decoder.c`.
+fn build_endless_decoder(folder: &Path) {
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "gstreamer-1.0"])
+        .output()
+        .expect("pkg-config is installed");
+    let flags = String::from_utf8_lossy(&flags.stdout).into_owned();
+    let built = Command::new("gcc")
+        .args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+        .arg(folder.join("libgstendless.so"))
+        .arg(file("tests/run/endless_decoder.c"))
+        .args(flags.split_whitespace())
+        .status();
+    assert!(built.expect("gcc is installed").success());
+}
+
+#[test]
+fn a_video_that_does_not_move_on_is_ended() {
+    let folder = clips::videos(&[2]);
+    let folder = folder.path();
+    build_endless_decoder(folder);
+    clips::play(&format!(
+        "videotestsrc num-buffers=5 ! jpegenc ! matroskamux ! filesink location={}",
+        folder.join("in/a.mkv").display()
+    ));
+    let line = format!("in --out out --jobs 1 --timeout 60s {SCRIPTED}");
+    let run = run(folder, &line).env("GST_PLUGIN_PATH", &folder.display().to_string());
+    let registry = folder.join("registry").display().to_string();
+    run.env("GST_REGISTRY", &registry).exits(1);
+    let stalled = marker(&folder.join("out/a.json"));
+    assert_eq!(
+        (&stalled["status"], &stalled["attempts"]),
+        (&"failed".into(), &1.into())
+    );
+    let message = stalled["message"].as_str().expect("a reason");
+    assert!(message.contains("cannot be read"), "{message}");
+    assert_eq!(status(&folder.join("out/clip0.json")), "complete");
+}
+
+/// In a worker that has tracked a video, demuxers are fast: their errors may come before decodebin
+/// expects them.
+#[test]
+fn broken_videos_end_at_once() {
+    let folder = clips::videos(&[30]);
+    let inputs = folder.path().join("in");
+    for number in 0..20 {
+        let path = inputs.join(format!("{number:02}.mp4"));
+        clips::cut(&inputs.join("clip0.mp4"), 0.05, &path);
+    }
+    let line = format!("in --out out --jobs 1 {SCRIPTED}");
+    let text = run(folder.path(), &line).exits(1);
+    assert_eq!(text.matches("qtdemux: This file").count(), 20, "{text}");
 }
 
 /// A file that takes hours to read.

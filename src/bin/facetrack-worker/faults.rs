@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use facetrack::lock::lock;
 use gst::glib;
@@ -21,6 +22,8 @@ const BOX_HEADER: usize = 8;
 /// Works around the faults of elements in a decodebin.
 pub fn work_around(decoder: &gst::Bin) {
     skip_alpha(decoder);
+    let bin = decoder.downgrade();
+    decoder.connect_element_added(move |_, element| pass_errors_on(element, &bin));
     decoder.connect_deep_element_added(|_, _, element| {
         let factory = element.factory().map(|factory| factory.name());
         match factory.as_deref() {
@@ -44,6 +47,31 @@ fn skip_alpha(decoder: &gst::Bin) {
         let choices = glib::Type::from_name("GstAutoplugSelectResult")?;
         glib::EnumClass::with_type(choices)?.to_value_by_nick(choice)
     });
+}
+
+/// Posts the errors of an element also in the name of its decodebin. decodebin drops those that come
+/// from the streaming thread of a demuxer before it has noted that the demuxer is in use; then
+/// nothing else ever comes. Errors in the thread that adds the element stay with decodebin, which
+/// tries another element.
+fn pass_errors_on(element: &gst::Element, decoder: &glib::WeakRef<gst::Bin>) {
+    let Some(to_decoder) = element.bus() else {
+        return;
+    };
+    let decoder = decoder.clone();
+    let adding = thread::current().id();
+    let bus = gst::Bus::new();
+    bus.set_sync_handler(move |_, message| {
+        let is_streaming = thread::current().id() != adding;
+        let is_lost = message.type_() == gst::MessageType::Error && is_streaming;
+        let outer = decoder.upgrade().filter(|_| is_lost);
+        if let Some(bus) = outer.and_then(|decoder| decoder.bus()) {
+            // The pipeline takes the first one.
+            let _ = bus.post(message.clone());
+        }
+        let _ = to_decoder.post(message.clone());
+        gst::BusSyncReply::Drop
+    });
+    element.set_bus(Some(&bus));
 }
 
 /// Pictures that a decoder has taken.
