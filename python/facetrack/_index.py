@@ -40,6 +40,9 @@ RECORDED = ("complete", "truncated")
 # Markers that are values of Python at one time. Our choice.
 BATCH = 10_000
 
+# Errors about values with the wrong type for their column.
+WRONG = (ValueError, TypeError, OverflowError)
+
 # Types of the columns of an index, by the annotations of `Status`.
 TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
 
@@ -74,14 +77,14 @@ def _tables_of(source: Path) -> Iterator[pa.Table]:
     while batch := list(islice(rows, BATCH)):
         try:
             yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
-        except (ValueError, TypeError):
+        except WRONG:
             yield from (_table_of(row) for row in batch)
 
 
 def _table_of(row: dict[str, Any]) -> pa.Table:
     try:
         return pa.Table.from_pylist([row], VIDEO_COLUMNS)
-    except (ValueError, TypeError) as error:
+    except WRONG as error:
         return pa.Table.from_pylist([_unreadable(row["id"], row["record"], error)], VIDEO_COLUMNS)
 
 
@@ -94,13 +97,13 @@ def _markers(folder: Path) -> Iterator[str]:
         log.warning("%s is left out: %s", ascii(error.filename), error.strerror)
 
     # The folders that lead to a folder, to notice links to one of them.
-    above: dict[str, tuple[tuple[int, int], ...]] = {}
+    above: dict[str, tuple[tuple[int, int] | None, ...]] = {}
     for parent, folders, names in os.walk(folder, onerror=fail, followlinks=True):
         seen = (*above.pop(parent, ()), _identity(parent))
         folders[:] = [name for name in folders if not name.endswith(PARTS)]
         for name in list(folders):
             path = os.path.join(parent, name)
-            if _identity(path) in seen:
+            if (identity := _identity(path)) and identity in seen:
                 log.warning("%s is left out: it is a link to a folder above it", ascii(path))
                 folders.remove(name)
             above[path] = seen
@@ -111,8 +114,12 @@ def _markers(folder: Path) -> Iterator[str]:
                 log.warning("%s is left out: its name is not UTF-8", ascii(path))
 
 
-def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)
+def _identity(path: str) -> tuple[int, int] | None:
+    """Of a folder; `None` if it cannot be read, which `os.walk` reports."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
     return found.st_dev, found.st_ino
 
 

@@ -60,7 +60,7 @@ FACE_COLUMNS = {
 LIMIT = 256 << 20
 
 # Errors of the libraries about values that a record cannot have.
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, pa.ArrowException)
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RuntimeError, pa.ArrowException)
 
 NoneType = type(None)
 

@@ -113,6 +113,18 @@ def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
         assert "cannot be read" in table["message"][1].as_py()
 
 
+def nest(folder: Path, count: int) -> None:
+    """Makes folders in one another. The path of the last one is too long for the system."""
+    name = "d" * 200
+    above = os.open(folder, os.O_RDONLY)
+    for _ in range(count):
+        os.mkdir(name, dir_fd=above)
+        below = os.open(name, os.O_RDONLY, dir_fd=above)
+        os.close(above)
+        above = below
+    os.close(above)
+
+
 def test_one_odd_entry_does_not_stop_an_index(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     out = tmp_path / "out"
     list(facetrack.run(clips(tmp_path / "in", 1), out=out, **SCRIPTED))
@@ -124,9 +136,12 @@ def test_one_odd_entry_does_not_stop_an_index(tmp_path: Path, caplog: pytest.Log
     os.mkfifo(out / "pipe.json.done")
     (out / "zero.json.done").symlink_to("/dev/zero")
     (out / "nested.json.done").write_text("[" * 100_000)
+    (out / "large.json.done").write_text('{"key":"k","frames":' + "9" * 30 + "}")
+    nest(out, 40)
     table = facetrack.index(out)
     statuses = dict(zip(table["id"].to_pylist(), table["status"].to_pylist()))
-    assert statuses == {"clip0": "complete", "nested": None, "pipe": None, "zero": None}
+    assert statuses == {"clip0": "complete", "large": None, "nested": None, "pipe": None, "zero": None}
+    assert caplog.text.count("File name too long") == 1
     assert caplog.text.count("a link to a folder above it") == 2
     assert caplog.text.count("its name is not UTF-8") == 1
 

@@ -132,12 +132,35 @@ def test_a_killed_record_is_read(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    for text in ("", "This is no record.\n", '{"frames_analysis":[\n]}', "[1]\n", '{"metadata":'):
+    large = '{"metadata":{"fps":' + "9" * 5000 + "}}"
+    for text in ("", "This is no record.\n", '{"frames_analysis":[\n]}', "[1]\n", '{"metadata":', large):
         (tmp_path / "file.json").write_text(text)
         with pytest.raises(facetrack.UnreadableRecord, match="format=dense"):
             facetrack.read(tmp_path / "file.json")
     with pytest.raises(FileNotFoundError):
         facetrack.read(tmp_path / "nowhere.json")
+
+
+# Metadata and frames with wrong values.
+WRONG = (
+    ('{"fps":"fast"}', ""),
+    ('{"total_frames":-1}', ""),
+    ("{}", "5"),
+    ("{}", '{"frame":0}'),
+    ("{}", '{"frame":0,"tracked_objects":null}'),
+    ("{}", '{"frame":0,"tracked_objects":[5]}'),
+    ("{}", '{"frame":0,"tracked_objects":[{"id":"obj_1"}]}'),
+)
+
+
+@pytest.mark.parametrize("metadata,frame", WRONG)
+def test_wrong_values_are_refused_as_by_the_command(tmp_path: Path, metadata: str, frame: str) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(f'{{"metadata":{metadata},"frames":[{frame}]}}')
+    with pytest.raises(facetrack.UnreadableRecord, match=r"wrong\.json"):
+        facetrack.read(path)
+    command = ["facetrack", "export", path, "--format", "csv", "--out", tmp_path / "faces.csv"]
+    assert subprocess.run(command).returncode == 1
 
 
 def changed(content: bytes, noise: random.Random) -> bytes:
