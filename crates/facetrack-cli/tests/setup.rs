@@ -2,9 +2,13 @@
 //! `facetrack` as a program, with stand-ins for pip, apt-get and curl on its `PATH`.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use facetrack::locate::SearchPaths;
 use tempfile::TempDir;
@@ -129,6 +133,15 @@ impl Sandbox {
 
     fn curl_delivers(&self, content: &str) {
         self.curl(&format!("printf %s '{content}' > \"$out\""));
+    }
+
+    /// curl itself gets everything from a server on this machine.
+    fn curl_asks(&self, server: SocketAddr) {
+        let change = format!("=https) word==http;; https://*) word=http://{server}/;;");
+        self.program(
+            "curl",
+            &format!("for word; do shift; case $word in {change} esac; set -- \"$@\" \"$word\"; done; exec /usr/bin/curl \"$@\""),
+        );
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -539,6 +552,64 @@ fn an_interrupted_download_leaves_nothing_half_written() {
 
     sandbox.curl_delivers(GOOD);
     assert_fetched(&sandbox, &sandbox.fetch());
+}
+
+/// How often a server sends a body: more than any program takes.
+const BODIES: usize = 8192;
+
+/// A server that answers each request with `head`, and with [`BODIES`] times `body`. Returns where it
+/// is, and counts requests and bytes of bodies.
+fn serve(head: &'static str, body: &'static [u8]) -> (SocketAddr, [Arc<AtomicUsize>; 2]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let counts: [Arc<AtomicUsize>; 2] = Default::default();
+    let [requests, bytes] = counts.clone();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            requests.fetch_add(1, Ordering::SeqCst);
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            lines.find(String::is_empty);
+            let mut sent = stream.write_all(head.as_bytes());
+            for _ in 0..BODIES {
+                sent = sent.and_then(|()| stream.write_all(body));
+                bytes.fetch_add(body.len() * usize::from(sent.is_ok()), Ordering::SeqCst);
+            }
+        }
+    });
+    (address, counts)
+}
+
+#[test]
+fn a_server_cannot_ask_for_a_long_pause() {
+    let head =
+        "HTTP/1.1 503 Busy\r\nRetry-After: 61\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let (address, [requests, _]) = serve(head, b"");
+    let sandbox = Sandbox::offline();
+    sandbox.curl_asks(address);
+    let output = sandbox.fetch();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("503"), "{}", said(&output));
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn an_endless_body_is_not_saved() {
+    let (address, [requests, bytes]) = serve(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+        &[0; 1 << 16],
+    );
+    let sandbox = Sandbox::offline();
+    sandbox.curl_asks(address);
+    let output = sandbox.fetch();
+    let text = said(&output);
+    assert!(
+        text.contains("curl: the file is larger than expected"),
+        "{text}"
+    );
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
+    // Most of them stay in buffers of the system.
+    assert!(bytes.load(Ordering::SeqCst) < 100 << 20);
+    assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 
 /// Of a library with telemetry.
