@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,9 +41,6 @@ RECORDED = ("complete", "truncated")
 # Markers that are values of Python at one time. Our choice.
 BATCH = 10_000
 
-# Errors about values with the wrong type for their column.
-WRONG = (ValueError, TypeError, OverflowError)
-
 # Types of the columns of an index, by the annotations of `Status`.
 TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
 
@@ -75,17 +73,7 @@ def _tables_of(source: Path) -> Iterator[pa.Table]:
         return
     rows = (_row(source, marker) for marker in _markers(source))
     while batch := list(islice(rows, BATCH)):
-        try:
-            yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
-        except WRONG:
-            yield from (_table_of(row) for row in batch)
-
-
-def _table_of(row: dict[str, Any]) -> pa.Table:
-    try:
-        return pa.Table.from_pylist([row], VIDEO_COLUMNS)
-    except WRONG as error:
-        return pa.Table.from_pylist([_unreadable(row["id"], row["record"], error)], VIDEO_COLUMNS)
+        yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
 
 
 def _markers(folder: Path) -> Iterator[str]:
@@ -123,9 +111,9 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _is_text(path: str) -> bool:
+def _is_text(text: str) -> bool:
     try:
-        path.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True
@@ -135,14 +123,34 @@ def _row(folder: Path, path: str) -> dict[str, Any]:
     record = path.removesuffix(".done")
     video = os.path.relpath(record, folder).removesuffix(".json")
     try:
-        return {**json.loads(read_regular(path, MARKER_SIZE)), "id": video, "record": record}
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        return _unreadable(video, record, error)
+        values = _values(json.loads(read_regular(path, MARKER_SIZE).decode()))
+    except (OSError, ValueError, RecursionError) as error:
+        values = {"message": f"the marker cannot be read ({error}). Run `facetrack run` again"}
+    return {**values, "id": video, "record": record}
 
 
-def _unreadable(video: str, record: str, error: Exception) -> dict[str, Any]:
-    message = f"the marker cannot be read ({error}). Run `facetrack run` again"
-    return {"id": video, "record": record, "message": message}
+def _values(marker: Any) -> dict[str, Any]:
+    """The values of a marker. pyarrow would change some that have another type than their column."""
+    if not isinstance(marker, dict):
+        raise ValueError("it is no object")
+    values = {field.name: marker.get(field.name) for field in VIDEO_COLUMNS}
+    for field in VIDEO_COLUMNS:
+        value = values[field.name]
+        if value is None:
+            continue
+        if not _fits(value, field.type):
+            raise ValueError(f"`{field.name}` is {value!r}")
+        if field.type == pa.float64():
+            values[field.name] = float(value)
+    return values
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    if kind == pa.string():
+        return isinstance(value, str) and _is_text(value)
+    if kind == pa.int64():
+        return type(value) is int and -(2**63) <= value < 2**63
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def write_index(

@@ -113,6 +113,21 @@ def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
         assert "cannot be read" in table["message"][1].as_py()
 
 
+# Values that a marker cannot have.
+WRONG = (
+    f'"frames":{"9" * 30}',
+    '"frames":1.5',
+    '"frames":true',
+    '"frames":"3"',
+    '"seconds":true',
+    '"seconds":NaN',
+    '"seconds":1e999',
+    '"message":["x"]',
+    '"message":"\\ud800"',
+    '"status":7',
+)
+
+
 def nest(folder: Path, count: int) -> None:
     """Makes folders in one another. The path of the last one is too long for the system."""
     name = "d" * 200
@@ -136,11 +151,17 @@ def test_one_odd_entry_does_not_stop_an_index(tmp_path: Path, caplog: pytest.Log
     os.mkfifo(out / "pipe.json.done")
     (out / "zero.json.done").symlink_to("/dev/zero")
     (out / "nested.json.done").write_text("[" * 100_000)
-    (out / "large.json.done").write_text('{"key":"k","frames":' + "9" * 30 + "}")
+    for number, value in enumerate(WRONG):
+        (out / f"wrong{number}.json.done").write_text(f'{{"key":"k",{value}}}')
     nest(out, 40)
     table = facetrack.index(out)
     statuses = dict(zip(table["id"].to_pylist(), table["status"].to_pylist()))
-    assert statuses == {"clip0": "complete", "large": None, "nested": None, "pipe": None, "zero": None}
+    wrong = {f"wrong{number}": None for number in range(len(WRONG))}
+    assert statuses == {"clip0": "complete", "nested": None, "pipe": None, "zero": None, **wrong}
+    command(out, "--to", tmp_path / "videos.parquet")
+    for unread in (table, pq.read_table(tmp_path / "videos.parquet")):
+        messages = unread["message"].to_pylist()
+        assert sum("cannot be read" in str(message) for message in messages) == len(statuses) - 1
     assert caplog.text.count("File name too long") == 1
     assert caplog.text.count("a link to a folder above it") == 2
     assert caplog.text.count("its name is not UTF-8") == 1

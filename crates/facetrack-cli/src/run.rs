@@ -14,7 +14,7 @@ mod key;
 mod lane;
 mod lists;
 mod marker;
-mod names;
+pub mod names;
 mod parts;
 mod plan;
 mod queue;

@@ -13,13 +13,11 @@ use walkdir::WalkDir;
 
 use crate::error::StoreError;
 use crate::places::{self, text};
+use crate::run::names::FOLDER;
 use crate::table::{Cell, Column, Kind, read_rows};
 
 /// Suffix of a marker. The rest of its path below the folder is the id of the video.
 const MARKER: &str = ".json.done";
-
-/// Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
-const PARTS: &str = ".json.parts";
 
 /// Maximum size of a marker. Our choice: a hundred times the usual one.
 const MAX_SIZE: u64 = 1 << 20;
@@ -118,7 +116,7 @@ fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
 
 fn add_folder(folder: &Path, index: &mut Index, complain: &mut dyn FnMut(String)) {
     let entries = WalkDir::new(folder).follow_links(true).into_iter();
-    for entry in entries.filter_entry(|it| it.depth() == 0 || !ends_with(it.path(), PARTS)) {
+    for entry in entries.filter_entry(|it| it.depth() == 0 || !ends_with(it.path(), FOLDER)) {
         let marker = match places::found(entry) {
             Ok(marker) => marker.filter(|it| ends_with(it, MARKER)),
             // Its target is being searched.
