@@ -59,6 +59,11 @@ impl VideoTimes {
         self.start.is_none()
     }
 
+    /// Whether stream times count from a clock that began before the first frame.
+    pub fn has_clock(&self) -> bool {
+        self.clock.is_some()
+    }
+
     /// Stream time that is 0, ns.
     pub fn start(&self) -> u64 {
         self.start.unwrap_or(0)

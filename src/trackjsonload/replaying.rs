@@ -194,13 +194,13 @@ impl Replaying {
     }
 
     /// Finds where the record begins in the stream, from its first frame: as in the recorded file,
-    /// at the stream time 0, or with this frame. The last one is not possible if the stream does not
-    /// begin with its video.
+    /// or with this frame. If the stream does not begin with its video, it is as in the recorded file
+    /// or at the stream time 0.
     fn align(&mut self, buffer: &gst::BufferRef, start: u64) {
         let now = self.times.at(buffer.pts());
-        let mut likely = [start, 0].into_iter();
-        let likely = likely.find(|start| self.begins_at(buffer, *start));
         let other = (!self.times.is_open()).then_some(start);
+        let mut likely = std::iter::once(start).chain(other.map(|_| 0));
+        let likely = likely.find(|start| self.begins_at(buffer, *start));
         // The start of the stream may still change if it is with this frame.
         if let Some(start) = likely.or(other).filter(|start| Some(*start) != now) {
             self.times.start_at(start);
@@ -212,7 +212,8 @@ impl Replaying {
     fn begins_at(&self, buffer: &gst::BufferRef, start: u64) -> bool {
         let time = self.times.at(buffer.pts());
         let time = time.and_then(|time| time.checked_sub(start));
-        time.is_some_and(|time| time <= MAX_LOST && self.frames.has(time, ROUNDING))
+        let is_possible = start > 0 || !self.times.has_clock();
+        is_possible && time.is_some_and(|time| time <= MAX_LOST && self.frames.has(time, ROUNDING))
     }
 
     /// The frame that is shown at a time, ns, for a buffer that begins in the middle of it: decoders

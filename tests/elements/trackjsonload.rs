@@ -106,17 +106,40 @@ fn element(path: &Path) -> (gst::Element, Watch) {
 }
 
 impl Load {
-    fn with(recorded: &Recorded, set: impl FnOnce(&gst::Element)) -> Self {
+    /// Before the first event.
+    fn open(recorded: &Recorded, set: impl FnOnce(&gst::Element)) -> Self {
         let (element, bus) = element(&recorded.path());
         set(&element);
         let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
         harness.play();
-        harness.set_src_caps_str(CAPS);
         Self {
             harness,
             element,
             bus,
         }
+    }
+
+    fn with(recorded: &Recorded, set: impl FnOnce(&gst::Element)) -> Self {
+        let mut load = Self::open(recorded, set);
+        load.harness.set_src_caps_str(CAPS);
+        load
+    }
+
+    /// The first segment begins with this timestamp and stream time, in ms.
+    fn at(recorded: &Recorded, start: u64, time: u64) -> Self {
+        let mut load = Self::open(recorded, |_| ());
+        let caps: gst::Caps = CAPS.parse().expect("caps");
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(start * MS);
+        segment.set_time(time * MS);
+        for event in [
+            gst::event::StreamStart::new("a video"),
+            gst::event::Caps::new(&caps),
+            gst::event::Segment::new(&segment),
+        ] {
+            assert!(load.harness.push_event(event));
+        }
+        load
     }
 
     fn new(recorded: &Recorded) -> Self {
@@ -582,21 +605,23 @@ fn a_file_that_suits_no_buffer_is_told_of() {
 #[test]
 fn the_first_frame_is_found_in_every_container() {
     let recorded = Recorded::ten("");
-    for (start, time, first) in [
-        (0, 0, 0),
+    let start = r#""metadata":{"start_time":23000000,"#;
+    let late = Recorded::of(recorded.text().replacen(r#""metadata":{"#, start, 1));
+    for (recorded, start, time, first) in [
+        (&recorded, 0, 0, 0),
         // Transport streams, an edit list, and late videos.
-        (780, 780, 780),
-        (90, 90, 780),
-        (80, 0, 80),
-        (0, 0, 23),
-        (0, 0, 280),
-        (0, 0, 10_000),
+        (&recorded, 780, 780, 780),
+        (&recorded, 90, 90, 780),
+        (&recorded, 80, 0, 80),
+        (&recorded, 0, 0, 23),
+        (&recorded, 0, 0, 280),
+        (&recorded, 0, 0, 10_000),
+        // As late as a later frame of the record: FLV, and Matroska made of it.
+        (&recorded, 80, 80, 80),
+        (&late, 80, 80, 80),
+        (&late, 0, 0, 80),
     ] {
-        let mut load = Load::new(&recorded);
-        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
-        segment.set_start(start * MS);
-        segment.set_time(time * MS);
-        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
+        let mut load = Load::at(recorded, start, time);
         let times: Vec<_> = (0..3).map(|n| first + 40 * n).collect();
         let want = [1, 2, 3].map(Some);
         assert_eq!(load.numbers(&times), want, "{start} {time} {first}");
