@@ -30,8 +30,8 @@ use smooth::{Deviations, Smoothed};
 use tidy::Tidy;
 
 use crate::output;
-use crate::replacement::{Replacement, is_same};
-use crate::table::{Cell, Column, CsvTable, ParquetTable, Table};
+use crate::replacement::{Replacement, check_start, is_same};
+use crate::table::{Cell, Column, CsvTable, PARQUET, ParquetTable, Table};
 
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
@@ -118,9 +118,18 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
             path.display()
         ));
     }
-    let replacement = Replacement::begin(&arguments.out)?;
     let layout = layout(arguments, &contents).map_err(at)?;
-    let table = table(arguments.format, replacement.file()?, layout.columns());
+    let columns = layout.columns();
+    match arguments.format {
+        Format::Parquet => check_start(&arguments.out, PARQUET, "Parquet file")?,
+        _ => check_start(
+            &arguments.out,
+            columns[0].name.as_bytes(),
+            "table of this format",
+        )?,
+    }
+    let replacement = Replacement::begin(&arguments.out)?;
+    let table = table(arguments.format, replacement.file()?, columns);
     let mut table = table.map_err(|error| at(error.to_string()))?;
     if !arguments.needs_landmarks(&contents) {
         contents.landmarks = 0;
@@ -229,6 +238,16 @@ mod tests {
 {"frame":1,"tracked_objects":[],"pts":0,"status":"no-face"}
 ]}"#;
 
+    const ARGUMENTS: ExportArguments = ExportArguments {
+        record: PathBuf::new(),
+        format: Format::Csv,
+        out: PathBuf::new(),
+        faces: None,
+        fps: None,
+        smooth: None,
+        landmarks: false,
+    };
+
     #[test]
     fn a_record_is_not_replaced_by_its_table() {
         let folder = tempfile::tempdir().unwrap();
@@ -238,17 +257,39 @@ mod tests {
         for out in [record.clone(), link] {
             let arguments = ExportArguments {
                 record: record.clone(),
-                format: Format::Csv,
                 out,
-                faces: None,
-                fps: None,
-                smooth: None,
-                landmarks: false,
+                ..ARGUMENTS
             };
             let error = run(&arguments).unwrap_err().to_string();
             let reason = "--out is the record. Name another file";
             assert_eq!(error, format!("{}: {reason}", record.display()));
         }
         assert_eq!(fs::read_to_string(&record).unwrap(), RECORD);
+    }
+
+    #[test]
+    fn only_a_table_of_the_same_format_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [record, out] = ["clip.json", "out"].map(|name| folder.path().join(name));
+        fs::write(&record, RECORD).unwrap();
+        let export = |format| {
+            let (record, out) = (record.clone(), out.clone());
+            run(&ExportArguments {
+                record,
+                format,
+                out,
+                ..ARGUMENTS
+            })
+        };
+        for format in [Format::Csv, Format::Parquet, Format::OpenfaceCsv] {
+            fs::write(&out, "my notes").unwrap();
+            let error = export(format).unwrap_err().to_string();
+            assert!(error.contains("out: it exists, and is no "), "{error}");
+            assert_eq!(fs::read_to_string(&out).unwrap(), "my notes");
+            fs::remove_file(&out).unwrap();
+            for _ in 0..2 {
+                export(format).unwrap();
+            }
+        }
     }
 }

@@ -6,19 +6,14 @@ mod faces;
 mod videos;
 
 use std::error::Error;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use facetrack::file;
 
 use crate::output;
-use crate::replacement::{Replacement, is_same};
-use crate::table::{Column, ParquetTable, Table};
-
-/// How a Parquet file begins.
-const PARQUET: &[u8; 4] = b"PAR1";
+use crate::replacement::{Replacement, check_start, is_same};
+use crate::table::{Column, PARQUET, ParquetTable, Table};
 
 /// Arguments of `facetrack index`.
 #[derive(Debug, Args)]
@@ -56,7 +51,7 @@ pub fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
     outputs
         .into_iter()
         .flatten()
-        .try_for_each(|path| check_content(path))?;
+        .try_for_each(|path| check_start(path, PARQUET, "Parquet file"))?;
     let mut code = ExitCode::SUCCESS;
     let videos = videos::index(&arguments.sources, &mut |complaint| {
         code = ExitCode::FAILURE;
@@ -81,25 +76,6 @@ pub fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
         say(count, "face", &path)?;
     }
     Ok(code)
-}
-
-/// Only an earlier index is replaced.
-fn check_content(path: &Path) -> Result<(), String> {
-    if !path
-        .metadata()
-        .is_ok_and(|found| found.is_file() && found.len() > 0)
-    {
-        return Ok(());
-    }
-    let mut start = [0; PARQUET.len()];
-    let read = file::open(path).and_then(|mut file| file.read_exact(&mut start));
-    if read.is_ok() && start == *PARQUET {
-        return Ok(());
-    }
-    Err(format!(
-        "{}: it exists, and is no Parquet file. Name another file",
-        path.display()
-    ))
 }
 
 /// The index and the sources stay as they are when the faces are written.

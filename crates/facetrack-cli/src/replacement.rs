@@ -3,11 +3,11 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use facetrack::file::{sync_folder, target};
+use facetrack::file::{self, sync_folder, target};
 use tempfile::NamedTempFile;
 
 use crate::error::StoreError;
@@ -18,6 +18,25 @@ const MODE: u32 = 0o666;
 /// Whether both paths lead to the same file.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     target(a) == target(b)
+}
+
+/// Only a file that begins with `start`, as an earlier `kind` does, is replaced, or an empty one.
+///
+/// # Errors
+/// Names the file and what to do.
+pub fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let mut found = vec![0; start.len()];
+    let read = file::open(path).and_then(|mut file| file.read_exact(&mut found));
+    if read.is_ok() && found == start {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: it exists, and is no {kind}. Name another file",
+        path.display()
+    ))
 }
 
 /// A file that is being written, in the folder of the file that it will replace. It is removed when

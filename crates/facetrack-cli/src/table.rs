@@ -9,6 +9,9 @@ use std::io;
 pub use self::csv::CsvTable;
 pub use self::parquet::{ParquetTable, read_rows};
 
+/// The first bytes of a Parquet file.
+pub const PARQUET: &[u8] = b"PAR1";
+
 /// Type of the values of a column. Each may be missing in any row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
