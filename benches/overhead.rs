@@ -14,9 +14,9 @@ use std::error::Error;
 use std::time::Instant;
 
 use facetrack::locate::SearchPaths;
-use facetrack::model::Model;
-use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
+use facetrack::model::{Model, Opener, RuntimeChoice};
 use facetrack_graph::tflite;
 use ndarray::ArrayD;
 
@@ -46,19 +46,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A network and its inputs.
+type Fed = (Box<dyn Model>, Vec<ArrayD<f32>>);
+
 /// The networks of a followed face.
-struct Networks(Vec<(OnnxModel, Vec<ArrayD<f32>>)>);
+struct Networks(Vec<Fed>);
 
 impl Networks {
     fn load() -> Result<Self, Box<dyn Error>> {
         let paths = SearchPaths::from_vars(std::env::var_os);
         let path = paths.model("face_landmarker.task", "mediapipe", None)?;
         let bundle = Bundle::open(&path)?;
-        let runtime = OnnxRuntime::load(&paths)?;
-        let network = |name: &str, bytes: &[u8]| -> Result<_, Box<dyn Error>> {
+        let opener = Opener::new(&paths, RuntimeChoice::Auto);
+        let network = |name: &str, bytes: &[u8]| -> Result<Fed, Box<dyn Error>> {
             let part = Bundle::part_path(&path, name);
-            let onnx = tflite::read(bytes)?.encode();
-            let model = OnnxModel::from_bytes(&runtime, &part, &onnx, SessionOptions::default())?;
+            let read = || Ok(tflite::read(bytes).expect("a network of a bundle"));
+            let model = opener.open(&part, bytes, read, SessionOptions::default())?;
             let inputs = model.inputs().iter().map(|input| {
                 let shape: Vec<usize> = input.shape.iter().map(|side| side.unwrap_or(1)).collect();
                 ArrayD::from_elem(shape, 0.5)

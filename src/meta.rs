@@ -22,7 +22,7 @@
 //! | `status` | string | `tracked`, `no-face`, `skipped`, `gap`, `error` |
 //! | `cut` | boolean | true if the frame is the first one of a shot after a hard cut; absent if not |
 //! | `engine`, `device`, `generator` | string | engine, device and plugin that made the record |
-//! | `execution-provider`, `device-reason` | string | ONNX Runtime's name of the execution provider, and the reason for the device |
+//! | `execution-provider`, `device-reason` | string | what runs the networks (`built-in`, or ONNX Runtime's name of its execution provider), and the reason for the device |
 //! | `load-time` | uint64 | how long the engine took to load, ns |
 //! | `models` | string | one line per model file: SHA-256 in hex, two spaces, file name |
 //! | `options` | string | options of facetrack that were set explicitly, as a JSON object; absent if none were |

@@ -14,7 +14,7 @@ pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> (Vec<Tensor>, f64) {
         largest: 1.0,
     };
     for (port, input) in graph.inputs.iter().zip(inputs) {
-        known.add(port.value, input.clone());
+        known.values.push((port.value, input.clone()));
     }
     for node in &graph.nodes {
         let output = known.yielded(node);
@@ -77,6 +77,17 @@ impl Known<'_> {
                 let bias = node.inputs.get(2).map(|bias| self.get(*bias));
                 activated(node, convolution(node, &input(0), &input(1), bias))
             }
+            "Sigmoid" => input(0).mapv(|x| 1.0 / (1.0 + (-x).exp())),
+            "BatchNormalization" => {
+                let [scale, added, mean, variance] = [1, 2, 3, 4].map(input);
+                let factors = scale / (variance + float(node, "epsilon")).sqrt();
+                (input(0) - per_channel(mean)) * per_channel(factors) + per_channel(added)
+            }
+            "Flatten" => {
+                let length = input(0).len();
+                let flat = input(0).into_shape_with_order(vec![1, length]);
+                flat.expect("a row of all elements")
+            }
             "MaxPool" => pooled(node, &input(0)),
             "GlobalAveragePool" => mean(mean(input(0), 3), 2),
             "Concat" => {
@@ -92,6 +103,7 @@ impl Known<'_> {
             }
             "Pad" => padded(&input(0), &indices(&input(1))),
             "Shape" => numbers(input(0).shape().iter().map(|side| *side as f64)),
+            "Resize" if is_linear(node) => stretched(&input(0), &indices(&input(3))),
             "Resize" => resized(&input(0), &indices(&input(3))),
             "ReduceMean" => {
                 let last = input(0).ndim() - 1;
@@ -99,7 +111,11 @@ impl Known<'_> {
             }
             "LayerNormalization" => normalised(input(0), &input(1), float(node, "epsilon")),
             "Gemm" => {
-                let product = product(input(0), input(1));
+                let right = match int(node, "transB", 0) {
+                    0 => input(1),
+                    _ => input(1).reversed_axes(),
+                };
+                let product = product(input(0), right);
                 match node.inputs.get(2) {
                     None => product,
                     Some(added) => product + self.get(*added),
@@ -191,21 +207,54 @@ fn resized(tensor: &Tensor, sides: &[usize]) -> Tensor {
     })
 }
 
+fn is_linear(node: &Node) -> bool {
+    let mode = node.attribute("mode").and_then(|own| own.s.as_deref());
+    mode == Some(b"linear")
+}
+
+/// Linear interpolation, with the centres of the corner pixels in place.
+fn stretched(tensor: &Tensor, sides: &[usize]) -> Tensor {
+    let place = |at: usize, axis: usize| {
+        let place = (at * (tensor.shape()[axis] - 1)) as f64 / (sides[axis] - 1).max(1) as f64;
+        let near = place as usize;
+        let far = (near + 1).min(tensor.shape()[axis] - 1);
+        [
+            (near, near as f64 + 1.0 - place),
+            (far, place - near as f64),
+        ]
+    };
+    Tensor::from_shape_fn(sides, |to| {
+        let rows = place(to[2], 2).into_iter();
+        let corners = rows.flat_map(|row| place(to[3], 3).map(|column| (row, column)));
+        let weighted =
+            corners.map(|((y, down), (x, across))| tensor[[to[0], to[1], y, x]] * down * across);
+        weighted.sum()
+    })
+}
+
+/// Numbers of channels as an image of one pixel.
+fn per_channel(numbers: Tensor) -> Tensor {
+    let count = numbers.len();
+    let pixel = numbers.into_shape_with_order(vec![count, 1, 1]);
+    pixel.expect("one number for each channel")
+}
+
 fn pooled(node: &Node, image: &Tensor) -> Tensor {
     let [height, width] = ints(node, "kernel_shape", 1);
     let strides: [usize; 2] = ints(node, "strides", 1);
+    let [top, left, bottom, right]: [usize; 4] = ints(node, "pads", 0);
     let sides = image.shape();
-    let [rows, columns] = [(sides[2], height, 0), (sides[3], width, 1)]
-        .map(|(side, kernel, axis)| (side - kernel) / strides[axis] + 1);
+    let [rows, columns] = [
+        (sides[2] + top + bottom, height, 0),
+        (sides[3] + left + right, width, 1),
+    ]
+    .map(|(side, kernel, axis)| (side - kernel) / strides[axis] + 1);
     Tensor::from_shape_fn(vec![1, sides[1], rows, columns], |place| {
         let kernel = (0..height).flat_map(|y| (0..width).map(move |x| (y, x)));
-        let near = kernel.map(|(y, x)| {
-            image[[
-                0,
-                place[1],
-                place[2] * strides[0] + y,
-                place[3] * strides[1] + x,
-            ]]
+        let near = kernel.filter_map(|(y, x)| {
+            let y = (place[2] * strides[0] + y).checked_sub(top)?;
+            let x = (place[3] * strides[1] + x).checked_sub(left)?;
+            image.get([0, place[1], y, x]).copied()
         });
         near.fold(f64::NEG_INFINITY, f64::max)
     })

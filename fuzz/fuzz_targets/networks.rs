@@ -8,6 +8,7 @@ use facetrack::model::ModelError;
 use facetrack::model::task::Bundle;
 use facetrack_graph::outline::OnnxOutline;
 use facetrack_graph::{Graph, tflite};
+use facetrack_net::Network;
 
 use crate::shared::{PATH, path, told, within};
 
@@ -19,7 +20,7 @@ const NETWORK: usize = 512 << 20;
 const BUNDLE: usize = 320 << 20;
 
 /// Rewrites a file for the runtime.
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
 
 pub fn task(data: &[u8]) {
     let bundle = within(BUNDLE, || Bundle::from_bytes(path(), data));
@@ -37,10 +38,12 @@ pub fn task(data: &[u8]) {
 }
 
 pub fn tflite(data: &[u8]) {
-    let converted = within(NETWORK, || tflite::read(data).map(|graph| graph.encode()));
-    let Some(onnx) = told(converted, &[]) else {
+    let converted = within(NETWORK, || tflite::read(data));
+    let Some(graph) = told(converted, &[]) else {
         return;
     };
+    prepare(&graph);
+    let onnx = graph.encode();
     OnnxOutline::read(&onnx).expect("an ONNX file was written");
     assert_kept(&onnx);
 }
@@ -52,28 +55,36 @@ pub fn onnx(data: &[u8]) {
     let Some(graph) = told(graph, &[]) else {
         return;
     };
+    prepare(&graph);
     assert_kept(&graph.encode());
-    let rewrites: [Rewrite; 7] = [
+    let of_file = |onnx| Graph::read(onnx).expect("a network was written");
+    let files = || insightface::rewrite::for_processor(data.to_vec());
+    let rewrites: [Rewrite; 4] = [
         openseeface::rewrite::detector,
         openseeface::rewrite::landmarks,
         openseeface::rewrite::gaze,
         yunet::rewrite,
-        |_, bytes| Ok(insightface::rewrite::for_processor(bytes).first),
-        |_, bytes| {
-            let files = insightface::rewrite::for_processor(bytes);
-            Ok(files.rest.map_or(files.first, |(rest, _)| rest))
-        },
-        |_, bytes| {
-            let files = insightface::rewrite::for_processor(bytes);
-            Ok(files.boxes.map_or(files.first, |(boxes, _)| boxes))
-        },
     ];
     for rewrite in rewrites {
         let rewritten = within(NETWORK, || rewrite(path(), data.to_vec()));
-        if let Some(onnx) = told(rewritten, &[PATH]) {
-            within(NETWORK, || Graph::read(onnx)).expect("a network was written");
+        if let Some(graph) = told(rewritten, &[PATH]) {
+            prepare(&graph);
+            of_file(graph.encode());
         }
     }
+    let files = within(NETWORK, files);
+    let parts = [
+        files.rest.map(|(rest, _)| rest),
+        files.boxes.map(|(boxes, _)| boxes),
+    ];
+    for onnx in parts.into_iter().flatten() {
+        prepare(&of_file(onnx));
+    }
+}
+
+/// Prepares a network for the built-in runtime, which may refuse it.
+fn prepare(graph: &Graph) {
+    told(within(NETWORK, || Network::new(graph)), &[]);
 }
 
 /// Asserts that a file that was written is read as it is.

@@ -3,7 +3,7 @@
 
 use arbitrary::Unstructured;
 use facetrack_graph::Graph;
-use facetrack_graph::passes::{self, INSIGHTFACE, MEDIAPIPE, OPENSEEFACE, Pass};
+use facetrack_graph::passes::{self, COMMON, ONNX_RUNTIME, OPENSEEFACE, Pass};
 
 use crate::build::{Origin, graph};
 use crate::evaluate::{Tensor, difference, evaluate};
@@ -25,8 +25,8 @@ pub fn passes(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let origin = [Origin::Tflite, Origin::Onnx][pick(&mut input, 0..=1)];
     let lists = match origin {
-        Origin::Tflite => &[MEDIAPIPE][..],
-        Origin::Onnx => &[OPENSEEFACE, INSIGHTFACE],
+        Origin::Tflite => &[COMMON, ONNX_RUNTIME][..],
+        Origin::Onnx => &[OPENSEEFACE, ONNX_RUNTIME],
     };
     let list = lists[pick(&mut input, 0..=lists.len() - 1)];
     let chosen = pick(&mut input, 0..=2 * list.len());

@@ -86,7 +86,8 @@ impl Failure {
             ModelError::Replaceable(_) | ModelError::Telemetry { .. } => {
                 error_msg!(ResourceError::NotAuthorized, ("{self}"))
             }
-            ModelError::Run { .. }
+            ModelError::Unsupported { .. }
+            | ModelError::Run { .. }
             | ModelError::InputSize { .. }
             | ModelError::Gpu { .. }
             | ModelError::OutOfMemory { .. } => error_msg!(LibraryError::Failed, ("{self}")),

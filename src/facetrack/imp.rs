@@ -164,11 +164,11 @@ const READINGS: &[Reading] = &[
     Reading::text("active-execution-provider", |it| {
         it.of_source(|source| &source.execution_provider)
     })
-    .blurb("Execution provider in use; unset before READY"),
+    .blurb("Runtime of the networks: built-in, or ONNX Runtime's name of its execution provider; unset before READY"),
     Reading::text("device-reason", |it| it.of_source(|source| &source.device_reason))
         .blurb("Reason for the device in use; unset before READY"),
     Reading::new("capabilities", Description::structure, |it| it.capabilities().to_value())
-        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks; key points; blendshape channels, whether they are measured or derived, and which of them stay near 0; pose; gaze; features; attributes; length of the embedding; and whether frames depend on one another. Until models are loaded, it describes the published models"),
+        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks; key points; blendshape channels, whether they are measured or derived, and which of them stay near 0; pose; gaze; features; attributes; length of the embedding; whether frames depend on one another; and the runtimes of the networks. Until models are loaded, it describes the published models"),
 ];
 
 impl FaceTrack {
@@ -195,6 +195,9 @@ impl FaceTrack {
     /// to post when the engine is in use.
     fn on_loaded(&self, env: &Environment, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
+        for fallback in &loaded.analyzer.engine.info.runtimes.fallbacks {
+            gst::info!(CAT, imp = self, "ONNX Runtime runs {fallback}");
+        }
         self.warn_of_settings(loaded.warnings());
         for notice in loaded.analyzer.take_notices() {
             self.warn_of_notice(&notice);

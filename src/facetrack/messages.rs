@@ -103,5 +103,6 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("attributes", info.attributes)
         .field("embedding", info.embedding as u32)
         .field("temporal", info.temporal)
+        .field("runtimes", gst::Array::new(info.runtimes.names()))
         .build()
 }

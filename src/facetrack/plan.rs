@@ -130,7 +130,8 @@ impl Plan {
             options: options_text(&self.options),
             ..ReportSource::default()
         };
-        source.place(&decision.placement, decision.reason.as_str());
+        let reason = decision.reason.as_str();
+        source.place(&decision.placement, &engine.info.runtimes, reason);
         let analyzer = Analyzer::new(engine, setup.tracker, self.live.tuning, source);
         Ok((analyzer, workers, decision))
     }

@@ -15,6 +15,7 @@ use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VR
 use facetrack::engine::{
     self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
 };
+use facetrack::model::RuntimeChoice;
 use facetrack::schedule::{LateFrames, ScheduleSettings};
 use facetrack::selection::Select;
 use facetrack::smoothing::OneEuro;
@@ -40,6 +41,7 @@ choice_field! {
 
 facetrack::on_cut_words!(enum_field, "GstFaceTrackOnCut");
 facetrack::late_frames_words!(enum_field, "GstFaceTrackLateFrames");
+facetrack::runtime_words!(enum_field, "GstFaceTrackRuntime");
 facetrack::running_mode_words!(enum_field, "GstFaceTrackRunningMode");
 facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
 facetrack::identity_words!(enum_field, "GstFaceTrackIdentity");
@@ -210,6 +212,8 @@ impl Defaults for FaceTrackSettings {
             "Model file of the gaze, for engines with several models; unset = the published model in models-dir or the default folders",
         "models-dir": config.paths.models_dir, of(Setting::Models), neutral =>
             "Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models",
+        "runtime": config.runtime, of(Setting::Networks) =>
+            "Runtime of the networks on the CPU; ONNX Runtime is loaded only when a network needs it",
         "onnxruntime": config.paths.runtime, of(Setting::Networks), neutral =>
             "Path of libonnxruntime.so, whose code is loaded into the process: a library that every user can replace is refused; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader",
         "script": config.script, of(Setting::Script) =>

@@ -194,11 +194,36 @@ fn a_missing_runtime_is_named() {
             .args("videotestsrc ! facetrack")
             .arg(&format!("engine={}", model.engine))
             .arg(&format!("model={}", path.display()))
+            .args("runtime=onnxruntime")
             .arg(&format!("onnxruntime={}", runtime.display()))
             .args("! fakesink")
             .run();
         assert!(!run.success, "{}", run.text);
         assert_names(&run.text, runtime);
+    }
+}
+
+#[test]
+fn the_runtime_of_the_networks_is_named() {
+    if BUNDLE.find().is_none() {
+        return;
+    }
+    let mut candidates = installed_paths().runtime_candidates().into_iter();
+    let onnxruntime = candidates.any(|path| path.is_file());
+    let onnxruntime = onnxruntime.then_some(("onnxruntime", "CPUExecutionProvider"));
+    let cases = [("auto", "built-in"), ("built-in", "built-in")];
+    for (runtime, provider) in cases.into_iter().chain(onnxruntime) {
+        let element = element("mediapipe");
+        element.set_property_from_str("runtime", runtime);
+        element.set_state(gst::State::Ready).expect("it loads");
+        let active: String = element.property("active-execution-provider");
+        assert_eq!(active, provider, "{runtime}");
+        let capabilities: gst::Structure = element.property("capabilities");
+        let runtimes: gst::Array = capabilities.get("runtimes").expect("a list");
+        let runtimes: Vec<_> = runtimes.iter().map(|name| name.get::<&str>()).collect();
+        let expected = runtime.replace("auto", "built-in");
+        assert_eq!(runtimes, [Ok(&*expected)], "{runtime}");
+        element.set_state(gst::State::Null).expect("NULL");
     }
 }
 

@@ -131,12 +131,12 @@ fn an_engine_without_memory_is_told() {
             Err(_) => println!("REFUSED {}", bus::error(&bus).expect("an error")),
         };
     }
-    let engine = "mediapipe".parse().expect("an engine");
+    let engine = "opencv-yunet".parse().expect("an engine");
     if common::engine::engine(engine, &EngineConfig::default()).is_none() {
         return;
     }
     let results = (0..48).step_by(3).map(|more| {
-        let text = run(name, &["engine=mediapipe", &(more << 20).to_string()]);
+        let text = run(name, &["engine=opencv-yunet", &(more << 20).to_string()]);
         let is_told = text.contains("cannot") || text.contains("could not");
         assert!(text.contains("STARTED") || is_told, "{text}");
         text.contains("STARTED")

@@ -464,6 +464,30 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
 }
 
 #[test]
+fn onnxruntime_is_fetched_with_engines_that_need_it() {
+    for (family, is_fetched) in [
+        ("openseeface", true),
+        ("insightface", true),
+        ("mediapipe", false),
+    ] {
+        let sandbox = Sandbox::offline();
+        sandbox.pip_delivers(GOOD);
+        sandbox.changes_manifest(|files| {
+            files[0]["family"] = family.into();
+            let mut runtime = files[0].clone();
+            runtime["name"] = "libonnxruntime.so".into();
+            runtime["family"] = "onnxruntime".into();
+            runtime["kind"] = "runtime".into();
+            files.push(runtime);
+        });
+        let output = sandbox.fetch_named(family);
+        assert!(output.status.success(), "{}", said(&output));
+        let library = sandbox.path("data/facetrack/runtime/libonnxruntime.so");
+        assert_eq!(library.exists(), is_fetched, "{family}");
+    }
+}
+
+#[test]
 fn of_a_family_what_no_package_has_may_be_missing() {
     let sandbox = Sandbox::offline();
     sandbox.lists_a_pack();
@@ -1327,8 +1351,8 @@ fn the_doctor_finds_a_runtime_that_the_loader_knows() {
     };
     let text = doctor();
     for part in [
-        "✗ ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
-        "→ facetrack fetch\n",
+        "· ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
+        "Only some engines need it: opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface. `facetrack fetch onnxruntime` fetches it",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }

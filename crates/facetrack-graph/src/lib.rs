@@ -41,6 +41,13 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
+    /// Whether a tensor of the shape `wanted` fits, with any number of items along its first axis.
+    pub fn takes_batch(&self, wanted: &[usize]) -> bool {
+        let mut extents = self.shape.iter().zip(wanted).skip(1);
+        self.shape.len() == wanted.len()
+            && extents.all(|(has, wants)| has.is_none_or(|has| has == *wants))
+    }
+
     /// Whether a tensor of the shape `wanted` fits.
     pub fn takes(&self, wanted: &[usize]) -> bool {
         let mut extents = self.shape.iter().zip(wanted);
@@ -50,7 +57,7 @@ impl TensorSpec {
 }
 
 /// A value of a [`Graph`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(usize);
 
 impl Value {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Passes that make of a graph an equal one that ONNX Runtime runs faster.
+//! Passes that make of a graph an equal one that runs faster.
 //!
-//! ONNX Runtime keeps images in a blocked layout (`NCHWc`): 16 channels side by side with AVX-512,
-//! 8 with AVX2. It has blocked convolutions (into which it fuses a following sum and a Relu), with
-//! one filter per channel or without groups, pooling, sums and products of images of one size,
-//! Relu, and concatenation of whole blocks. Before all other operators it leaves the layout, and
-//! returns to it after them.
+//! Those of [`COMMON`] serve every runtime, the others ONNX Runtime. It keeps images in a blocked
+//! layout (`NCHWc`): 16 channels side by side with AVX-512, 8 with AVX2. It has blocked convolutions
+//! (into which it fuses a following sum and a Relu), with one filter per channel or without groups,
+//! pooling, sums and products of images of one size, Relu, and concatenation of whole blocks. Before
+//! all other operators it leaves the layout, and returns to it after them.
 
 mod blocks;
 mod gates;
 mod hard_sigmoid;
 mod layer_norm;
 mod merge;
-mod pad;
 mod prelu;
 mod rows;
 pub mod tail;
@@ -26,18 +25,15 @@ pub type Pass = fn(&mut Graph) -> Result<()>;
 /// Channels of a block with AVX-512, a multiple of the block of other instruction sets.
 const BLOCK: usize = 16;
 
-// Each network gets the passes that were measured with it. The others either find nothing in it or
-// make ONNX Runtime choose other kernels, which round differently.
-
-/// The passes of MediaPipe's networks.
-pub const MEDIAPIPE: &[Pass] = &[
+/// Passes that make any network smaller.
+pub const COMMON: &[Pass] = &[
     |graph| at_each_node(graph, layer_norm::fuse),
+    |graph| at_each_node(graph, hard_sigmoid::fuse),
     rows::skip_unused,
-    |graph| at_each_node(graph, prelu::absorb),
-    |graph| at_each_node(graph, prelu::split),
-    |graph| blocks::round_channels(graph, BLOCK),
-    |graph| at_each_node(graph, pad::fold),
 ];
+
+// In ONNX Runtime, each network gets the passes that were measured with it. The others either find
+// nothing in it or make ONNX Runtime choose other kernels, which round differently.
 
 /// The passes of OpenSeeFace's networks.
 pub const OPENSEEFACE: &[Pass] = &[
@@ -47,8 +43,8 @@ pub const OPENSEEFACE: &[Pass] = &[
     |graph| blocks::round_channels(graph, blocks::native()),
 ];
 
-/// The passes of InsightFace's networks.
-pub const INSIGHTFACE: &[Pass] = &[|graph| at_each_node(graph, prelu::split)];
+/// The passes of networks that run in ONNX Runtime.
+pub const ONNX_RUNTIME: &[Pass] = &[|graph| at_each_node(graph, prelu::split)];
 
 /// Further passes of the layers that yield a detector's scores.
 pub const SCORES: &[Pass] = &[|graph| at_each_node(graph, taps::split)];

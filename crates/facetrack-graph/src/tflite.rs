@@ -22,7 +22,7 @@ pub fn read(bytes: &[u8]) -> Result<Graph> {
 
 fn graph(network: &schema::Network<'_>) -> Result<Graph> {
     let mut graph = lower::lower(network)?;
-    passes::run(&mut graph, passes::MEDIAPIPE)?;
+    passes::run(&mut graph, passes::COMMON)?;
     Ok(graph)
 }
 
@@ -62,18 +62,11 @@ mod tests {
     }
 
     #[test]
-    fn images_stay_in_the_blocked_layout() {
+    fn images_keep_their_channels_first() {
         let graph = graph(IMAGE);
-        assert!(count(&graph, "Conv") > 20);
-        for op in ["PRelu", "Pad"] {
-            assert_eq!(count(&graph, op), 0, "{op}");
-        }
+        assert!(count(&graph, "Conv") > 2);
         // The two that bring the boxes into the file's order.
         assert_eq!(count(&graph, "Transpose"), 2);
-        for node in graph.nodes.iter().filter(|node| node.is("Relu")) {
-            let channels = graph.shape(node.output())[1];
-            assert_eq!(channels % 16, 0, "{channels} channels");
-        }
     }
 
     #[test]

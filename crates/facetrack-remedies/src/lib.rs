@@ -165,7 +165,9 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
     };
     let remedy = match error {
         ModelError::Runtime { .. } => {
-            format!("Run `{FETCH}`, or set `onnxruntime` to the path of libonnxruntime.so")
+            format!(
+                "Run `{FETCH} onnxruntime`, or set `onnxruntime` to the path of libonnxruntime.so"
+            )
         }
         ModelError::Replaceable(library) => {
             format!("{}, or set `onnxruntime` to another one", protect(library))
@@ -186,6 +188,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
         ModelError::NoPack { .. } => format!(
             "{GET_A_PACK}, or set `{property}` to the folder of a pack or `models-dir` to a folder that contains packs"
         ),
+        ModelError::Unsupported { .. } => "Set `runtime=auto`".to_owned(),
         ModelError::InputSize { .. } => "Lower `detect-max-width`".to_owned(),
         ModelError::Gpu { .. } => "Set gpu-fallback=true to fall back to the CPU".to_owned(),
         ModelError::OutOfMemory { .. } => {

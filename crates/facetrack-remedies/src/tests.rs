@@ -68,7 +68,17 @@ fn every_error_of_a_model_has_its_remedy() {
                 tried: looked(),
                 reason: reason(),
             },
-            &["Run `facetrack fetch`", "`onnxruntime`"][..],
+            &["Run `facetrack fetch onnxruntime`", "set `onnxruntime`"][..],
+        ),
+        (
+            ModelError::Unsupported {
+                path: own.into(),
+                reason: reason(),
+            },
+            &[
+                "/a/2d106det.onnx cannot run in the built-in runtime: why",
+                "Set `runtime=auto`",
+            ],
         ),
         (
             ModelError::Replaceable(replaceable()),

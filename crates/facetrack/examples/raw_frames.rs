@@ -107,7 +107,7 @@ fn analyzer(
         generator: "raw_frames".to_owned(),
         ..ReportSource::default()
     };
-    source.place(&Placement::Cpu, "the default");
+    source.place(&Placement::Cpu, &engine.info.runtimes, "the default");
     let tracker = TrackerConfig::default();
     Ok(Analyzer::new(engine, tracker, tuning, source))
 }

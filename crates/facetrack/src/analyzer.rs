@@ -373,7 +373,8 @@ impl Analyzer {
         for notice in self.engine.finder.take_notices() {
             if let Notice::FellBackToCpu { models, .. } = &notice {
                 let source = Arc::make_mut(&mut self.source);
-                source.place(&Placement::Cpu, notice.to_string());
+                let runtimes = &self.engine.info.runtimes;
+                source.place(&Placement::Cpu, runtimes, notice.to_string());
                 source.models.clone_from(models);
                 self.engine.info.models.clone_from(models);
             }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::blendshape::BlendshapeSource;
 use super::device::Refusal;
 use super::image::ImageView;
-use super::model::{ModelError, ModelFile};
+use super::model::{ModelError, ModelFile, Opener, Runtimes};
 use super::observation::{LandmarkScheme, Observation};
 use crate::words::choices;
 
@@ -77,6 +77,12 @@ impl Engine {
             finder: Box::new(finder),
             completer: Box::new(completer),
         }
+    }
+
+    /// The engine, whose networks `opener` has opened.
+    pub(crate) fn opened_by(mut self, opener: Opener<'_>) -> Self {
+        self.info.runtimes = opener.into_runtimes();
+        self
     }
 
     /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
@@ -303,6 +309,8 @@ pub struct EngineInfo {
     pub temporal: bool,
     /// Models it read.
     pub models: Vec<ModelFile>,
+    /// Runtimes of its networks on the CPU.
+    pub runtimes: Runtimes,
 }
 
 impl EngineInfo {

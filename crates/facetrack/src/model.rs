@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The interface between engines and the runtime of their networks.
 
+pub mod built_in;
 pub mod file;
+pub mod opener;
 pub mod runtime;
 pub mod task;
 
@@ -15,6 +17,7 @@ use thiserror::Error;
 use crate::locate::TELEMETRY_VARIABLE;
 use crate::trust::Replaceable;
 pub use facetrack_graph::TensorSpec;
+pub use opener::{Opener, RuntimeChoice, Runtimes};
 
 /// A network that is ready to run, by several threads at once. All tensors are `f32`; those that a file has in half precision
 /// are converted.
@@ -127,6 +130,14 @@ pub enum ModelError {
         names: String,
         /// Searched folders.
         looked: String,
+    },
+    /// The built-in runtime does not support a network, and no other one is allowed.
+    #[error("model file {path} cannot run in the built-in runtime: {reason}", path = path.display())]
+    Unsupported {
+        /// File.
+        path: PathBuf,
+        /// The operator.
+        reason: String,
     },
     /// The runtime refused or failed a run.
     #[error("model {model} failed to run: {reason}")]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use strum::VariantArray;
 
 use super::device::Placement;
-use super::model::ModelFile;
+use super::model::{ModelFile, Runtimes};
 use super::observation::Observation;
 use crate::words::display_as_serialized;
 
@@ -66,7 +66,7 @@ pub struct ReportSource {
     pub engine: String,
     /// `cpu` or `cuda:<index>`.
     pub device: String,
-    /// ONNX Runtime's name of what runs the networks.
+    /// `built-in`, or ONNX Runtime's name of what runs the networks.
     pub execution_provider: String,
     /// Why on that device.
     pub device_reason: String,
@@ -82,10 +82,13 @@ pub struct ReportSource {
 }
 
 impl ReportSource {
-    /// The engine runs at `placement`, for this reason.
-    pub fn place(&mut self, placement: &Placement, reason: impl Into<String>) {
+    /// The engine runs at `placement`, for this reason; on the CPU, its networks run in `runtimes`.
+    pub fn place(&mut self, placement: &Placement, runtimes: &Runtimes, reason: impl Into<String>) {
         self.device = placement.device();
-        self.execution_provider = placement.execution_provider().to_owned();
+        self.execution_provider = match placement {
+            Placement::Cpu => runtimes.execution_provider(),
+            Placement::Cuda(_) => placement.execution_provider().to_owned(),
+        };
         self.device_reason = reason.into();
     }
 }

@@ -3,9 +3,12 @@
 //! be unloaded.
 
 use facetrack::device::{Fault, MachineProbe, Probe, Request};
-use facetrack::engine::{EngineConfig, EngineError, EngineKind, describe, load};
+use std::time::Duration;
+
+use facetrack::engine::{EngineConfig, EngineError, EngineKind, Frame, describe, load};
+use facetrack::image::ImageView;
 use facetrack::locate::SearchPaths;
-use facetrack::model::ModelError;
+use facetrack::model::{ModelError, RuntimeChoice};
 
 fn without_runtime() -> SearchPaths {
     SearchPaths {
@@ -18,6 +21,7 @@ fn without_runtime() -> SearchPaths {
 fn a_missing_runtime_is_an_error_that_names_the_path() {
     let config = EngineConfig {
         paths: without_runtime(),
+        runtime: RuntimeChoice::OnnxRuntime,
         ..EngineConfig::default()
     };
     for kind in [
@@ -43,6 +47,42 @@ fn a_missing_runtime_is_an_error_that_names_the_path() {
                 assert!(message.contains("/nowhere/libonnxruntime.so"), "{message}");
             }
             other => panic!("{}: {other}", kind.name()),
+        }
+    }
+}
+
+#[test]
+fn engines_whose_networks_are_built_in_need_no_runtime() {
+    let pixels = vec![128; 320 * 240 * 3];
+    let frame = Frame {
+        image: ImageView::rgb(320, 240, &pixels).unwrap(),
+        time: Duration::ZERO,
+    };
+    for (kind, runtime) in [
+        (EngineKind::MediaPipe, RuntimeChoice::Auto),
+        (EngineKind::MediaPipe, RuntimeChoice::BuiltIn),
+        (EngineKind::OpenCvYunet, RuntimeChoice::BuiltIn),
+        (EngineKind::OpenCvYunetPyfeat, RuntimeChoice::BuiltIn),
+        (EngineKind::Eos, RuntimeChoice::BuiltIn),
+    ] {
+        let config = EngineConfig {
+            paths: without_runtime(),
+            runtime,
+            ..EngineConfig::default()
+        };
+        match load(kind, &config) {
+            Ok(mut engine) => {
+                assert!(engine.look(&frame, &kind.thresholds()).unwrap().is_empty());
+                let runtimes = engine.info.runtimes;
+                assert_eq!(runtimes.execution_provider(), "built-in", "{runtimes:?}");
+                assert_eq!(runtimes.fallbacks, [""; 0]);
+            }
+            Err(EngineError::Model(reason) | EngineError::Part { source: reason, .. })
+                if matches!(reason, ModelError::Missing { .. }) =>
+            {
+                eprintln!("SKIPPED: {reason}");
+            }
+            Err(reason) => panic!("{}: {reason}", kind.name()),
         }
     }
 }

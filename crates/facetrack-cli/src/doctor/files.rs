@@ -5,6 +5,7 @@ use std::env;
 use std::path::Path;
 
 use facetrack::device::CUDA_PROVIDER;
+use facetrack::engine::EngineKind;
 use facetrack::locate::{SearchPaths, Telemetry, runtime_variable};
 use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::ModelError;
@@ -60,10 +61,13 @@ fn loaded(paths: &SearchPaths) -> Finding {
         Err(error @ ModelError::Telemetry { .. }) => {
             Finding::bad(error.to_string(), KEEP_TELEMETRY_OFF)
         }
-        Err(error) => {
-            let remedy = another_library().unwrap_or_else(|| FETCH.to_owned());
-            Finding::bad(error.to_string(), remedy)
-        }
+        Err(error) => match another_library() {
+            Some(remedy) => Finding::bad(error.to_string(), remedy),
+            None => Finding::note(format!(
+                "{error}. Only some engines need it: {}. `{FETCH} onnxruntime` fetches it",
+                EngineKind::names_with_onnxruntime()
+            )),
+        },
     }
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rounds channels up to whole blocks with channels of zeros that nothing reads: ONNX Runtime's
-//! blocked layout takes whole blocks only, and MediaPipe's detector, for one, has 28, 36, 42, 56,
-//! 72 and 88 channels.
+//! Rounds channels up to whole blocks with channels that nothing reads: ONNX Runtime's blocked
+//! layout takes whole blocks only.
 
 use super::super::convolution::Convolution;
 use super::super::{Graph, Node, Result, Value};
-use super::pad;
 
 /// For each channel of an image, its index in the file; `None` for one that is added.
 type Channels = Vec<Option<usize>>;
@@ -27,7 +25,6 @@ pub fn round_channels(graph: &mut Graph, block: usize) -> Result<()> {
     let mut rounding = Rounding {
         can_have_more: can_have_more(graph, &roles),
         channels: vec![None; graph.values.len()],
-        has_zeros: vec![true; graph.values.len()],
         graph: graph.clone(),
         block,
     };
@@ -53,8 +50,6 @@ enum Role {
     Ties,
     /// It yields the channels of its inputs one after the other.
     Joins,
-    /// It appends channels of zeros.
-    Pads(usize),
     /// It only reads the size.
     Measures,
     /// It needs the channels of the file.
@@ -79,7 +74,6 @@ impl Role {
             "Add" | "Mul" if takes_channels_from_constant(graph, node) => Self::Other,
             "Add" | "Mul" => Self::Ties,
             "Concat" if axis == Some(1) => Self::Joins,
-            "Pad" => pad::appended_channels(graph, node).map_or(Self::Other, Self::Pads),
             "Shape" => Self::Measures,
             _ => Self::Other,
         }
@@ -109,7 +103,7 @@ fn can_have_more(graph: &Graph, roles: &[Role]) -> Vec<bool> {
         let copes = match role {
             Role::Mixes(_) | Role::Measures => true,
             Role::Other => false,
-            Role::Filters(_) | Role::Keeps | Role::Ties | Role::Joins | Role::Pads(_) => {
+            Role::Filters(_) | Role::Keeps | Role::Ties | Role::Joins => {
                 node.outputs.iter().all(|output| can[output.0])
             }
         };
@@ -126,8 +120,6 @@ struct Rounding {
     can_have_more: Vec<bool>,
     /// Channels of the images that are known so far.
     channels: Vec<Option<Channels>>,
-    /// For each value, whether the channels that were added to it are zeros.
-    has_zeros: Vec<bool>,
     block: usize,
 }
 
@@ -156,30 +148,10 @@ impl Rounding {
                 let parts = node.inputs.iter();
                 Some(joined(parts.map(|part| self.channels[part.0].as_ref()))?)
             }
-            Role::Pads(appended) => match self.channels[first?.0].clone() {
-                Some(_) if !self.has_zeros[first?.0] => return None,
-                Some(known) => Some(self.pad(index, &known, *appended)?),
-                None => None,
-            },
             Role::Measures | Role::Other => None,
         };
         self.channels[node.output().0] = channels;
-        self.has_zeros[node.output().0] = self.yields_zeros(&node, role);
         Some(())
-    }
-
-    /// Whether the channels that were added to the output of `node` are zeros.
-    fn yields_zeros(&self, node: &Node, role: &Role) -> bool {
-        let keeps_zeros = match role {
-            Role::Mixes(_) | Role::Filters(_) => return node.op == "Conv",
-            Role::Keeps => !["Clip", "HardSigmoid"].contains(&node.op.as_str()),
-            Role::Ties => !node
-                .inputs
-                .iter()
-                .any(|input| self.graph.is_constant(*input)),
-            Role::Joins | Role::Pads(_) | Role::Measures | Role::Other => true,
-        };
-        keeps_zeros && node.inputs.iter().all(|input| self.has_zeros[input.0])
     }
 
     /// Puts a convolution in place of the node at `index`, unless its channels stay.
@@ -216,19 +188,6 @@ impl Rounding {
         let mut images = images.map(|image| &self.channels[image.0]);
         let first = images.next()?;
         images.all(|other| other == first).then(|| first.clone())
-    }
-
-    /// The channels of an image to which the node at `index` appends. Rounding may have added some
-    /// of them.
-    fn pad(&mut self, index: usize, channels: &Channels, appended: usize) -> Option<Channels> {
-        let own = channels.iter().flatten().count();
-        if channels[..own] != file_channels(own) {
-            return None;
-        }
-        let padded = self.rounded(own + appended, self.graph.nodes[index].output());
-        let missing = padded.len().checked_sub(channels.len())?;
-        pad::set_appended_channels(&mut self.graph, index, missing);
-        Some(padded)
     }
 
     /// The graph, with the new channels in the shapes of its values.

@@ -8,6 +8,7 @@ use smart_default::SmartDefault;
 use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
 use crate::device::Placement;
 use crate::locate::SearchPaths;
+use crate::model::{Opener, RuntimeChoice};
 
 /// Settings that an engine is loaded with. Those of one engine are defined in its folder.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
@@ -22,6 +23,8 @@ pub struct EngineConfig {
     pub gaze_model: Option<PathBuf>,
     /// Places to search for models and ONNX Runtime.
     pub paths: SearchPaths,
+    /// Runtime of the networks on the CPU.
+    pub runtime: RuntimeChoice,
     /// Relation of the frames to one another.
     pub running_mode: RunningMode,
     /// Maximum number of faces; `None` for the default of the engine.
@@ -62,5 +65,10 @@ impl EngineConfig {
             nms_threshold: entry.nms_threshold,
             ..Self::default()
         }
+    }
+
+    /// Opens networks on the CPU.
+    pub(crate) fn opener(&self) -> Opener<'_> {
+        Opener::new(&self.paths, self.runtime)
     }
 }

@@ -97,6 +97,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::GazeModel,
     ],
     thresholds: THRESHOLDS,
+    needs_onnxruntime: true,
     ..EngineEntry::new("openseeface", |config| Ok(describe(config)), load)
 };
 

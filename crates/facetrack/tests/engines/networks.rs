@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! MediaPipe's three networks, lowered and run by ONNX Runtime, against what LiteRT computed
-//! (`golden/make_networks.py`); and what becomes of damaged files.
+//! MediaPipe's three networks, in the built-in runtime, against what LiteRT computed
+//! (`golden/make_networks.py`), and with YuNet's against ONNX Runtime; and what becomes of damaged
+//! files.
 
 use crate::common::engine::installed_paths;
 
@@ -8,10 +9,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+use facetrack::engine::opencv::yunet;
+use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
-use facetrack::model::{Model, ModelError};
-use facetrack_graph::tflite;
+use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
+use facetrack_graph::{Graph, tflite};
 use ndarray::{ArrayD, ArrayView, IxDyn};
 
 /// Largest difference from LiteRT: the detector's are logits and px of its 128×128 input, the
@@ -20,6 +22,9 @@ const DETECTOR_TOLERANCE: f32 = 1e-4;
 const LANDMARK_TOLERANCE: f32 = 2e-3;
 const BLENDSHAPE_TOLERANCE: f32 = 1e-5;
 const SMALL_TOLERANCE: f32 = 1e-5;
+
+/// Largest difference between the runtimes, relative to the largest value of an output or to 1.
+const RUNTIME_TOLERANCE: f32 = 1e-4;
 
 /// Anchors below this score are never read.
 const LEAST_SCORE: f32 = 0.1;
@@ -72,23 +77,21 @@ fn detector_equals_litert_on_a_face() {
 
 #[test]
 fn small_networks_equal_litert() {
-    let Some(runtime) = runtime() else { return };
     let inputs = [
         ("small_image", noise(11, 24 * 24 * 3, -1.0, 1.0)),
         ("small_tokens", noise(12, 10 * 2, 0.0, 640.0)),
     ];
     for (name, input) in inputs {
         let path = golden(name).with_extension("tflite");
-        let network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+        let network = Network::new(&path, &fs::read(&path).unwrap());
         network.check(&format!("{name}.random"), &input, SMALL_TOLERANCE);
     }
 }
 
 #[test]
 fn a_missing_model_input_is_an_error() {
-    let Some(runtime) = runtime() else { return };
     let path = golden("small_tokens").with_extension("tflite");
-    let network = Network::new(&runtime, &path, &fs::read(&path).unwrap());
+    let network = Network::new(&path, &fs::read(&path).unwrap());
     let error = network.model.run(&[]).unwrap_err();
     assert!(matches!(error, ModelError::Run { .. }), "{error}");
 }
@@ -218,16 +221,10 @@ fn an_error_names_the_file_and_its_part() {
     let loose = Bundle::part_path(folder.path(), "a.tflite");
     assert_eq!(loose, folder.path().join("a.tflite"));
     let part = Bundle::part_path(Path::new("folder/a.task"), "a.tflite");
-    let options = SessionOptions::default();
-    let foreign = OnnxModel::from_bytes(&fixture.runtime, &part, b"foreign", options);
-    let refused = foreign.unwrap_err().to_string();
     let content = &fixture.bundle.face_blendshapes;
-    let failed = Network::new(&fixture.runtime, &part, content)
-        .model
-        .run(&[]);
-    for message in [refused, failed.unwrap_err().to_string()] {
-        assert!(message.contains("folder/a.task (a.tflite)"), "{message}");
-    }
+    let failed = Network::new(&part, content).model.run(&[]);
+    let message = failed.unwrap_err().to_string();
+    assert!(message.contains("folder/a.task (a.tflite)"), "{message}");
 }
 
 #[test]
@@ -266,22 +263,17 @@ fn a_folder_of_loose_networks_is_a_bundle() {
     assert_eq!(bundle.files.len(), 3);
 }
 
-/// The bundle and the runtime that this machine has.
+/// The bundle that this machine has.
 struct Fixture {
     path: PathBuf,
     bundle: Bundle,
-    runtime: OnnxRuntime,
 }
 
 impl Fixture {
     fn load() -> Option<Self> {
-        let path = installed_paths().model("face_landmarker.task", "mediapipe", None);
-        let path = path
-            .inspect_err(|error| eprintln!("SKIPPED: {error}"))
-            .ok()?;
+        let path = installed("face_landmarker.task", "mediapipe")?;
         Some(Self {
             bundle: Bundle::open(&path).unwrap(),
-            runtime: runtime()?,
             path,
         })
     }
@@ -295,27 +287,127 @@ impl Fixture {
     }
 
     fn network(&self, content: &[u8]) -> Network {
-        Network::new(&self.runtime, &self.path, content)
+        Network::new(&self.path, content)
     }
 }
 
-fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&installed_paths());
-    runtime
-        .inspect_err(|error| eprintln!("SKIPPED: {error}"))
-        .ok()
+fn installed(file: &str, family: &str) -> Option<PathBuf> {
+    let path = installed_paths().model(file, family, None);
+    path.inspect_err(|error| eprintln!("SKIPPED: {error}")).ok()
+}
+
+/// The network that `read` makes of `bytes`, in the runtime of `choice`.
+fn open(
+    choice: RuntimeChoice,
+    bytes: &[u8],
+    read: impl Fn() -> Result<Graph, ModelError>,
+) -> Result<Box<dyn Model>, ModelError> {
+    let paths = installed_paths();
+    let opener = Opener::new(&paths, choice);
+    opener.open(Path::new("a.model"), bytes, read, SessionOptions::default())
+}
+
+/// Compares the outputs of both runtimes for an input of this shape.
+fn compare_runtimes(
+    name: &str,
+    bytes: &[u8],
+    read: impl Fn() -> Result<Graph, ModelError>,
+    shape: &[usize],
+    [low, high]: [f64; 2],
+) {
+    let own = open(RuntimeChoice::BuiltIn, bytes, &read).unwrap();
+    let onnxruntime = match open(RuntimeChoice::OnnxRuntime, bytes, &read) {
+        Err(error @ ModelError::Runtime { .. }) => return eprintln!("SKIPPED: {error}"),
+        opened => opened.unwrap(),
+    };
+    let input = noise(4, shape.iter().product(), low, high);
+    let input = ArrayView::from_shape(IxDyn(shape), &input).unwrap();
+    let [own, expected] = [own, onnxruntime].map(|model| model.run(&[input.view()]).unwrap());
+    for (index, (own, expected)) in own.iter().zip(&expected).enumerate() {
+        assert_eq!(own.shape(), expected.shape(), "{name}");
+        let largest = expected.iter().fold(1.0, |a: f32, b| a.max(b.abs()));
+        let [own, expected] = [own, expected].map(|values| values.as_slice().unwrap());
+        let tolerance = RUNTIME_TOLERANCE * largest;
+        compare(&format!("{name}, output {index}"), own, expected, tolerance);
+    }
+}
+
+#[test]
+fn mediapipe_is_the_same_in_both_runtimes() {
+    let Some(fixture) = Fixture::load() else {
+        return;
+    };
+    let inputs: [(&str, &[usize], [f64; 2]); 3] = [
+        ("detector", &[1, 3, 128, 128], [-1.0, 1.0]),
+        ("landmarks", &[1, 3, 256, 256], [0.0, 1.0]),
+        ("blendshapes", &[1, 146, 2], [0.0, 640.0]),
+    ];
+    for (bytes, (name, shape, range)) in fixture.networks().into_iter().zip(inputs) {
+        let read = || Ok(tflite::read(bytes).unwrap());
+        compare_runtimes(name, bytes, read, shape, range);
+    }
+}
+
+#[test]
+fn yunet_is_the_same_in_both_runtimes() {
+    let Some(path) = installed("face_detection_yunet_2023mar.onnx", "yunet") else {
+        return;
+    };
+    let bytes = fs::read(&path).unwrap();
+    for (height, width) in [(32, 32), (96, 32), (64, 160), (384, 640)] {
+        let read = || yunet::rewrite(&path, bytes.clone());
+        let name = format!("YuNet {width}×{height}");
+        compare_runtimes(&name, &bytes, read, &[1, 3, height, width], [0.0, 255.0]);
+    }
+}
+
+/// A network with an operator that only ONNX Runtime supports.
+fn with_erf() -> Graph {
+    let mut graph = Graph::new(17);
+    let input = graph.add_input("in", &[1, 4, 8, 8]);
+    let output = graph.add_elementwise("Erf", &[input]);
+    graph.add_output("out", output);
+    graph
+}
+
+#[test]
+fn an_operator_that_is_not_supported_is_named() {
+    let bytes = b"with_erf";
+    let error = open(RuntimeChoice::BuiltIn, bytes, || Ok(with_erf())).err();
+    let error = error.unwrap().to_string();
+    for part in ["a.model", "Erf"] {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    let paths = installed_paths();
+    let opener = Opener::new(&paths, RuntimeChoice::Auto);
+    let (path, options) = (Path::new("a.model"), SessionOptions::default());
+    match opener.open(path, bytes, || Ok(with_erf()), options) {
+        Err(error @ ModelError::Runtime { .. }) => return eprintln!("SKIPPED: {error}"),
+        model => drop(model.unwrap()),
+    }
+    let runtimes = opener.into_runtimes();
+    assert_eq!(runtimes.names().collect::<Vec<_>>(), ["onnxruntime"]);
+    let [fallback] = &runtimes.fallbacks[..] else {
+        panic!("{runtimes:?}");
+    };
+    assert!(
+        fallback.starts_with("a.model: ") && fallback.contains("Erf"),
+        "{fallback}"
+    );
 }
 
 struct Network {
-    model: OnnxModel,
+    model: Box<dyn Model>,
 }
 
 impl Network {
-    fn new(runtime: &OnnxRuntime, path: &Path, content: &[u8]) -> Self {
-        let onnx = tflite::read(content).unwrap().encode();
-        let options = SessionOptions::default();
+    fn new(path: &Path, content: &[u8]) -> Self {
+        let paths = installed_paths();
+        let opener = Opener::new(&paths, RuntimeChoice::BuiltIn);
+        let read = || Ok(tflite::read(content).unwrap());
+        let model = opener.open(path, content, read, SessionOptions::default());
         Self {
-            model: OnnxModel::from_bytes(runtime, path, &onnx, options).unwrap(),
+            model: model.unwrap(),
         }
     }
 

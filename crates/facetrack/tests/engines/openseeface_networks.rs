@@ -14,6 +14,7 @@ use facetrack::engine::openseeface::{PEAK_VALUES, rewrite};
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, openseeface};
 use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use facetrack::model::{Model, ModelError};
+use facetrack_graph::Graph;
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
 
@@ -24,7 +25,7 @@ const TOLERANCE: f32 = 2e-5;
 /// Points of the landmark network.
 const POINTS: usize = 66;
 
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
 
 /// The networks: name of the file, name of what was recorded, the rewriting.
 const NETWORKS: [(&str, &str, Rewrite); 3] = [
@@ -105,7 +106,7 @@ fn network(index: usize) -> Option<OnnxModel> {
     let runtime = runtime()?;
     let (file, _, rewrite) = NETWORKS[index];
     let (path, bytes) = published(file)?;
-    let bytes = rewrite(&path, bytes).unwrap();
+    let bytes = rewrite(&path, bytes).unwrap().encode();
     Some(OnnxModel::from_bytes(&runtime, &path, &bytes, SessionOptions::default()).unwrap())
 }
 
@@ -197,7 +198,8 @@ fn small_networks_yield_the_peaks_of_the_files() {
     let input = Array4::from_shape_vec([1, 3, 56, 56], input).unwrap();
     for name in ["small_openseeface", "small_plain"] {
         let path = golden("networks").join(name).with_extension("onnx");
-        let bytes = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
+        let graph = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
+        let bytes = graph.encode();
         let options = SessionOptions::default();
         let mut model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
         let [peaks] = run(&mut model, &input).try_into().unwrap();

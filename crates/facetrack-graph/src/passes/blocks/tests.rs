@@ -146,28 +146,6 @@ fn a_graph_whose_channels_do_not_fit_stays() {
 }
 
 #[test]
-fn channels_that_a_pad_appends_are_part_of_the_rounding() {
-    let mut builder = Builder::default();
-    builder.convolution("input", "a", 3, 2, 1);
-    let pads = builder.graph.add_ints(&[8], &[0, 0, 0, 0, 0, 3, 0, 0]);
-    builder.values.insert("pads".to_owned(), pads);
-    builder.node("Pad", &["a", "pads"], "b");
-    builder.convolution("input", "c", 6, 2, 1);
-    builder.node("Add", &["b", "c"], "d");
-    builder.convolution("d", "output", 1, 6, 1);
-    let output = builder.value("output");
-    builder.graph.set_outputs(&[output]);
-    round_channels(&mut builder.graph, 4).unwrap();
-    let pad = &builder.graph.nodes[1];
-    assert_eq!(pad::appended_channels(&builder.graph, pad), Some(4));
-    let last = Convolution::yielding(&builder.graph, output).unwrap();
-    assert_eq!(
-        last.weights.as_slice().unwrap(),
-        [10., 11., 12., 13., 14., 15., 0., 0.]
-    );
-}
-
-#[test]
 fn an_operator_with_a_constant_for_each_channel_keeps_the_channels() {
     let constants: [(&str, &[f32], usize); 4] = [
         ("Add", &[1.0, 2.0, 3.0], 3),
@@ -196,18 +174,4 @@ fn an_image_that_is_resized_to_a_constant_size_keeps_its_channels() {
     builder.node("Resize", &["a", "roi", "scales", "size"], "b");
     builder.convolution("b", "output", 2, 3, 1);
     assert_eq!(builder.rounded("output")("a").0.shape()[0], 3);
-}
-
-#[test]
-fn channels_that_are_not_zero_are_none_that_a_pad_appends() {
-    for (op, dims) in [("Relu", 4), ("HardSigmoid", 3)] {
-        let mut builder = Builder::default();
-        builder.convolution("input", "a", 3, 2, 1);
-        builder.node(op, &["a"], "b");
-        let pads = builder.graph.add_ints(&[8], &[0, 0, 0, 0, 0, 1, 0, 0]);
-        builder.values.insert("pads".to_owned(), pads);
-        builder.node("Pad", &["b", "pads"], "c");
-        builder.convolution("c", "output", 2, 4, 1);
-        assert_eq!(builder.rounded("output")("a").0.shape()[0], dims, "{op}");
-    }
 }

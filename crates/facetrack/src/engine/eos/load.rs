@@ -10,7 +10,7 @@ use crate::morphable;
 /// published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
 /// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // The smallest file comes first, so that a missing file is reported early.
@@ -19,13 +19,15 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         detect_max_width: config.detect_max_width.or(Some(MAX_WIDTH)),
         ..config.clone()
     };
-    let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), &detecting)
-        .map_err(|error| error.of(ModelRole::Detector))?;
+    let opener = config.opener();
+    let (detector, detector_file) =
+        Detector::load(config.detector_model.as_deref(), &detecting, &opener)
+            .map_err(|error| error.of(ModelRole::Detector))?;
     let (landmarks, landmark_files) =
-        mediapipe::load_landmarks(config.landmark_model.as_deref(), config)
+        mediapipe::load_landmarks(config.landmark_model.as_deref(), config, &opener)
             .map_err(|error| error.of(ModelRole::Landmarks))?;
     let mut files = vec![detector_file];
     files.extend(landmark_files);
     files.extend(model_files);
-    Ok(assemble(detector, landmarks, model, files, config))
+    Ok(assemble(detector, landmarks, model, files, config).opened_by(opener))
 }

@@ -13,8 +13,8 @@ use super::{Derived, placed};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, Provider, SessionOptions};
-use crate::model::{Model, ModelError};
+use crate::model::ModelError;
+use crate::model::runtime::{Memory, Provider, SessionOptions};
 
 /// Loads the pack that `config` names, or else the one in the search paths, where `config` places
 /// it.
@@ -84,7 +84,7 @@ impl Folder {
     /// # Errors
     /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
     pub(super) fn open(&self, config: &EngineConfig) -> Result<Vec<Opened>, ModelError> {
-        let runtime = OnnxRuntime::load(&config.paths)?;
+        let opener = config.opener();
         let (wanted, placement) = (config.pack.wanted(), &config.placement);
         pack::open(
             &self.folder,
@@ -98,11 +98,9 @@ impl Folder {
                     memory: Memory::Pieces,
                     transfer: placed::transfer(provider, module),
                     provider,
+                    ..SessionOptions::default()
                 };
-                let open = |bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
-                    let model = OnnxModel::from_bytes(&runtime, path, bytes, options)?;
-                    Ok(Box::new(model))
-                };
+                let open = |bytes: &[u8]| opener.open_onnx(path, bytes, options);
                 let Files { first, rest, boxes } = match provider {
                     Provider::Cpu => rewrite::for_processor(bytes),
                     Provider::Cuda(_) => Files::whole(bytes),

@@ -13,7 +13,7 @@ use super::{Module, measures, placed, regions};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
 use crate::geometry::Rect;
 use crate::image::ImageView;
-use crate::model::{ModelError, ModelFile};
+use crate::model::{ModelError, ModelFile, Runtimes};
 use crate::observation::Observation;
 
 /// Side of the image used for warming up, px: the side of an aligned face.
@@ -78,6 +78,10 @@ impl Networks {
         EngineInfo {
             key_points: self.detector.key_points(),
             models: self.files.clone(),
+            runtimes: Runtimes {
+                onnxruntime: true,
+                ..Runtimes::default()
+            },
             ..super::info(|module| self.values(module))
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn rewritten(bytes: &[u8]) -> Option<Graph> {
     if !graph.nodes.iter().all(is_kept) {
         return None;
     }
-    passes::run(&mut graph, passes::INSIGHTFACE).ok()?;
+    passes::run(&mut graph, passes::ONNX_RUNTIME).ok()?;
     Some(graph)
 }
 

@@ -11,9 +11,9 @@ use super::geometry::FaceGeometry;
 use super::mesh::MeshReader;
 use super::{LandmarkDetector, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
+use crate::model::runtime::{Memory, SessionOptions};
 use crate::model::task::Bundle;
-use crate::model::{Model, ModelError, ModelFile, format_error};
+use crate::model::{Model, ModelError, ModelFile, Opener, format_error};
 
 /// The published bundle.
 const BUNDLE: &str = "face_landmarker.task";
@@ -25,10 +25,11 @@ const FAMILY: &str = "mediapipe";
 /// [`SearchPaths::model`](crate::locate::SearchPaths::model).
 ///
 /// # Errors
-/// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
+/// When the bundle or a runtime that it needs is missing, or the bundle is damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let source = Source::open(config.model.as_deref(), config)?;
-    // The larger networks come first, because the runtime reuses the memory that it allocates to
+    let opener = config.opener();
+    let source = Source::open(config.model.as_deref(), config, &opener)?;
+    // The larger networks come first, because ONNX Runtime reuses the memory that it allocates to
     // load them. Each runs once before the next one is opened.
     let (landmarks, reader) = (source.landmarks()?, source.reader()?);
     // Several threads would be slower: the operators are small.
@@ -40,7 +41,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let detector = source.network("face_detector.tflite", bytes, options)?;
     let detector = Detector::new(detector, &source.path)?;
     let files = source.bundle.files;
-    Ok(assemble(detector, landmarks, reader, files, config))
+    Ok(assemble(detector, landmarks, reader, files, config).opened_by(opener))
 }
 
 /// Opens the parts of the bundle `model`, or of the bundle found by
@@ -48,12 +49,13 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// not opened. Also returns the files that were read.
 ///
 /// # Errors
-/// When the bundle or ONNX Runtime is missing, or the bundle is damaged or another one.
+/// Those of [`load`].
 pub fn load_mesh(
     model: Option<&Path>,
     config: &EngineConfig,
+    opener: &Opener<'_>,
 ) -> Result<(LandmarkDetector, MeshReader, Vec<ModelFile>), ModelError> {
-    let source = Source::open(model, config)?;
+    let source = Source::open(model, config, opener)?;
     Ok((source.landmarks()?, source.reader()?, source.bundle.files))
 }
 
@@ -62,31 +64,36 @@ pub fn load_mesh(
 /// read.
 ///
 /// # Errors
-/// As [`load_mesh`].
+/// Those of [`load`].
 pub fn load_landmarks(
     model: Option<&Path>,
     config: &EngineConfig,
+    opener: &Opener<'_>,
 ) -> Result<(LandmarkDetector, Vec<ModelFile>), ModelError> {
-    let source = Source::open(model, config)?;
+    let source = Source::open(model, config, opener)?;
     Ok((source.landmarks()?, source.bundle.files))
 }
 
 /// A bundle, and the settings that its networks are opened with.
-struct Source {
+struct Source<'a> {
     path: PathBuf,
     bundle: Bundle,
-    runtime: OnnxRuntime,
+    opener: &'a Opener<'a>,
     /// Settings of a network that measures a face on each thread.
     of_a_face: SessionOptions,
 }
 
-impl Source {
-    fn open(model: Option<&Path>, config: &EngineConfig) -> Result<Self, ModelError> {
+impl<'a> Source<'a> {
+    fn open(
+        model: Option<&Path>,
+        config: &EngineConfig,
+        opener: &'a Opener<'a>,
+    ) -> Result<Self, ModelError> {
         let path = config.paths.model(BUNDLE, FAMILY, model)?;
         Ok(Self {
             bundle: Bundle::open(&path)?,
             path,
-            runtime: OnnxRuntime::load(&config.paths)?,
+            opener,
             of_a_face: SessionOptions {
                 runs: config.threads,
                 ..SessionOptions::default()
@@ -101,9 +108,8 @@ impl Source {
         options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
         let part = Bundle::part_path(&self.path, name);
-        let graph = tflite::read(bytes).map_err(|reason| format_error(&part, "TFLite", reason))?;
-        let model = OnnxModel::from_bytes(&self.runtime, &part, &graph.encode(), options)?;
-        Ok(Box::new(model))
+        let read = || tflite::read(bytes).map_err(|reason| format_error(&part, "TFLite", reason));
+        self.opener.open(&part, bytes, read, options)
     }
 
     fn landmarks(&self) -> Result<LandmarkDetector, ModelError> {

@@ -12,6 +12,8 @@ mod load;
 
 use std::path::Path;
 
+use facetrack_graph::Graph;
+
 use crate::engine::network::{Network, Outputs};
 use crate::engine::{EngineConfig, EngineEntry, EngineInfo, EngineKind, Setting, Thresholds};
 use crate::image::ImageView;
@@ -145,14 +147,14 @@ impl Detector {
 ///
 /// # Errors
 /// When it is damaged or another file.
-pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
         expected: "YuNet of March 2023".to_owned(),
         actual,
     })?;
-    Ok(graph.encode())
+    Ok(graph)
 }
 
 /// The engine `opencv-yunet`.
@@ -166,6 +168,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: THRESHOLDS,
     detect_max_width: MAX_WIDTH,
+    needs_onnxruntime: true,
     ..EngineEntry::new("opencv-yunet", |_| Ok(describe()), load)
 };
 

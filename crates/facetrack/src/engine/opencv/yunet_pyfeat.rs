@@ -30,6 +30,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     thresholds: yunet::THRESHOLDS,
     detect_max_width: yunet::MAX_WIDTH,
     metres: Some(METRES),
+    needs_onnxruntime: true,
     ..EngineEntry::new("opencv-yunet-pyfeat", |_| Ok(describe()), load)
 };
 
@@ -48,13 +49,15 @@ pub fn describe() -> EngineInfo {
 /// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
 /// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let (detector, detector_file) = Detector::load(config.detector_model.as_deref(), config)
-        .map_err(|error| error.of(ModelRole::Detector))?;
+    let opener = config.opener();
+    let (detector, detector_file) =
+        Detector::load(config.detector_model.as_deref(), config, &opener)
+            .map_err(|error| error.of(ModelRole::Detector))?;
     let (landmarks, reader, mut files) =
-        mediapipe::load_mesh(config.landmark_model.as_deref(), config)
+        mediapipe::load_mesh(config.landmark_model.as_deref(), config, &opener)
             .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     let info = EngineInfo {
@@ -68,5 +71,5 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     };
     let finder =
         move |frame: &Frame<'_>, thresholds: &Thresholds| Ok(faces.find(&frame.image, thresholds)?);
-    Ok(Engine::new(info, finder, reader))
+    Ok(Engine::new(info, finder, reader).opened_by(opener))
 }

@@ -3,12 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use facetrack_graph::Graph;
+
 use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
 use crate::locate::SearchPaths;
-use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
-use crate::model::{ModelError, ModelFile, file};
+use crate::model::runtime::{Memory, SessionOptions};
+use crate::model::{self, ModelError, ModelFile, RuntimeChoice, file};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "openseeface";
@@ -36,15 +38,15 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// When the runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
+/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
 /// model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let runtime = OnnxRuntime::load(&config.paths)?;
     let mut opener = Opener {
-        runtime,
+        opener: config.opener(),
         options: SessionOptions {
             // Each thread measures a face.
             runs: config.threads,
+            auto: RuntimeChoice::OnnxRuntime,
             ..SessionOptions::default()
         },
     };
@@ -61,6 +63,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // operators are small.
     opener.options = SessionOptions {
         memory: Memory::Pieces,
+        auto: RuntimeChoice::OnnxRuntime,
         ..SessionOptions::default()
     };
     let path = find(DETECTOR, config.detector_model.as_deref());
@@ -69,7 +72,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let files = [Some(detector.1), Some(landmarks.1), gaze_file];
     let networks = Networks::new(detector.0, landmarks.0, gaze)?;
     let files = files.into_iter().flatten().collect();
-    Ok(assemble(networks, files, config))
+    Ok(assemble(networks, files, config).opened_by(opener.opener))
 }
 
 /// The landmark network that the property names by path or number, or the best one available.
@@ -94,15 +97,15 @@ fn published(property: &Path) -> Option<Result<&'static str, EngineError>> {
 }
 
 /// One of [`rewrite`]'s.
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Vec<u8>, ModelError>;
+type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
 
 /// Opens networks.
-struct Opener {
-    runtime: OnnxRuntime,
+struct Opener<'a> {
+    opener: model::Opener<'a>,
     options: SessionOptions,
 }
 
-impl Opener {
+impl Opener<'_> {
     fn open(
         &self,
         role: ModelRole,
@@ -111,9 +114,8 @@ impl Opener {
     ) -> Result<(Opened, ModelFile), EngineError> {
         let open = |path: PathBuf| {
             let (bytes, file) = file::read(&path, "ONNX")?;
-            let onnx = rewrite(&path, bytes)?;
-            let model = OnnxModel::from_bytes(&self.runtime, &path, &onnx, self.options)?;
-            let model = Box::new(model);
+            let read = || rewrite(&path, bytes.clone());
+            let model = self.opener.open(&path, &bytes, read, self.options)?;
             Ok((Opened { model, path }, file))
         };
         path.and_then(open).map_err(|error| error.of(role))

@@ -20,7 +20,7 @@ use crate::model::{ModelError, format_error, read_onnx};
 ///
 /// # Errors
 /// When it is damaged.
-pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     finish(path, read_onnx(path, bytes)?, 1)
 }
 
@@ -30,7 +30,7 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 ///
 /// # Errors
 /// When it is damaged or another network.
-pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     let contract = contract(&graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
@@ -46,18 +46,18 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
 ///
 /// # Errors
 /// When it is damaged.
-pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     graph.outputs.truncate(1);
     finish(path, graph, 2)
 }
 
-/// The ONNX file of `graph` for `batch` images.
-fn finish(path: &Path, mut graph: Graph, batch: usize) -> Result<Vec<u8>, ModelError> {
+/// `graph` for `batch` images, after the passes.
+fn finish(path: &Path, mut graph: Graph, batch: usize) -> Result<Graph, ModelError> {
     graph.set_input_extent(0, Some(batch));
     passes::run(&mut graph, passes::OPENSEEFACE)
         .map_err(|reason| format_error(path, "ONNX", reason))?;
-    Ok(graph.encode())
+    Ok(graph)
 }
 
 /// The contract that the tensors of `graph` fulfil.

@@ -4,6 +4,7 @@
 use smart_default::SmartDefault;
 
 use super::cuda::CudaProvider;
+use crate::model::RuntimeChoice;
 
 /// How a network is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
@@ -20,6 +21,8 @@ pub struct SessionOptions {
     pub transfer: Transfer,
     /// Device that runs it.
     pub provider: Provider,
+    /// The runtime that [`RuntimeChoice::Auto`] tries first.
+    pub auto: RuntimeChoice,
 }
 
 /// Device that runs a network.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::{Detector, describe, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresholds};
-use crate::model::runtime::{Memory, OnnxModel, OnnxRuntime, SessionOptions};
-use crate::model::{ModelError, ModelFile, file};
+use crate::model::runtime::{Memory, SessionOptions};
+use crate::model::{ModelError, ModelFile, Opener, RuntimeChoice, file};
 use crate::observation::Observation;
 
 /// The published network.
@@ -19,9 +19,10 @@ const FAMILY: &str = "yunet";
 /// [`SearchPaths::model`](crate::locate::SearchPaths::model).
 ///
 /// # Errors
-/// When the runtime or the model is missing, damaged or another one.
+/// When a runtime or the model is missing, damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    let (mut detector, file) = Detector::load(config.model.as_deref(), config)?;
+    let opener = config.opener();
+    let (mut detector, file) = Detector::load(config.model.as_deref(), config, &opener)?;
     let info = EngineInfo {
         models: vec![file],
         ..describe()
@@ -30,7 +31,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         let faces = detector.detect(&frame.image, thresholds.detection)?;
         Ok(faces.into_iter().map(Observation::from).collect())
     };
-    Ok(Engine::new(info, finder, ()))
+    Ok(Engine::new(info, finder, ()).opened_by(opener))
 }
 
 impl Detector {
@@ -38,21 +39,22 @@ impl Detector {
     /// [`SearchPaths::model`](crate::locate::SearchPaths::model).
     ///
     /// # Errors
-    /// When the runtime or the model is missing, damaged or another one.
+    /// When a runtime or the model is missing, damaged or another one.
     pub fn load(
         model: Option<&Path>,
         config: &EngineConfig,
+        opener: &Opener<'_>,
     ) -> Result<(Self, ModelFile), ModelError> {
         let path = config.paths.model(FILE, FAMILY, model)?;
         let (bytes, file) = file::read(&path, "ONNX")?;
-        let bytes = rewrite(&path, bytes)?;
-        let runtime = OnnxRuntime::load(&config.paths)?;
         let options = SessionOptions {
             threads: config.threads,
             memory: Memory::Pieces,
+            auto: RuntimeChoice::OnnxRuntime,
             ..SessionOptions::default()
         };
-        let model = OnnxModel::from_bytes(&runtime, &path, &bytes, options)?;
-        Ok((Self::new(Box::new(model), &path, config)?, file))
+        let read = || rewrite(&path, bytes.clone());
+        let model = opener.open(&path, &bytes, read, options)?;
+        Ok((Self::new(model, &path, config)?, file))
     }
 }

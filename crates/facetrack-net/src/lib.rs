@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MPL-2.0
+#![doc = include_str!("../README.md")]
+
+mod kernel;
+mod layer;
+mod lower;
+mod plan;
+mod run;
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use facetrack_graph::{Graph, TensorSpec};
+use fearless_simd::{Level, dispatch};
+use ndarray::{ArrayD, ArrayViewD, Axis};
+
+use lower::Layers;
+use plan::Plan;
+use run::State;
+
+/// The reason why a network cannot be run here: an operator, or operands of it.
+pub type Unsupported = String;
+
+/// Sizes of images for which memory is kept, besides that of runs at the same time.
+const SIZES: usize = 4;
+
+/// A network that is ready to run, by several threads at once.
+#[derive(Debug)]
+pub struct Network {
+    layers: Layers,
+    inputs: Vec<TensorSpec>,
+    outputs: Vec<TensorSpec>,
+    level: Level,
+    /// Memory of runs, the last used one last.
+    states: Mutex<Vec<State>>,
+    /// Most runs whose memory is kept.
+    most_states: usize,
+}
+
+impl Network {
+    /// Prepares `graph`, whose nodes are sorted.
+    ///
+    /// # Errors
+    /// The first operator that is not supported.
+    pub fn new(graph: &Graph) -> Result<Self, Unsupported> {
+        Ok(Self {
+            layers: lower::lower(graph)?,
+            inputs: graph.specs(&graph.inputs),
+            outputs: graph.specs(&graph.outputs),
+            level: Level::new(),
+            states: Mutex::default(),
+            most_states: SIZES + thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+
+    /// Inputs in the order in which [`Network::run`] takes them.
+    pub fn inputs(&self) -> &[TensorSpec] {
+        &self.inputs
+    }
+
+    /// Outputs in the order in which [`Network::run`] returns them.
+    pub fn outputs(&self) -> &[TensorSpec] {
+        &self.outputs
+    }
+
+    /// Runs the network once. Of several images, one is processed after the other.
+    ///
+    /// # Errors
+    /// Inputs that do not fit the network.
+    pub fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, String> {
+        let count = self.check(inputs)?;
+        let mut outputs: Vec<ArrayD<f32>> = Vec::new();
+        for item in 0..count {
+            let of_item = inputs.iter().map(|input| input.index_axis(Axis(0), item));
+            let yielded = self.run_one(&of_item.collect::<Vec<_>>())?;
+            if item == 0 {
+                outputs = yielded;
+                continue;
+            }
+            for (output, yielded) in outputs.iter_mut().zip(yielded) {
+                output
+                    .append(Axis(0), yielded.view())
+                    .map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The number of images, of which each input has one.
+    fn check(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<usize, String> {
+        if inputs.len() != self.inputs.len() {
+            let expected = self.inputs.len();
+            return Err(format!("{} inputs instead of {expected}", inputs.len()));
+        }
+        for (input, spec) in inputs.iter().zip(&self.inputs) {
+            if !spec.takes_batch(input.shape()) {
+                let (name, shape) = (&spec.name, input.shape());
+                return Err(format!("the input {name} of the shape {shape:?}"));
+            }
+        }
+        let count = inputs.first().map_or(1, |input| input.len_of(Axis(0)));
+        if count == 0 || inputs.iter().any(|input| input.len_of(Axis(0)) != count) {
+            return Err("batches of other sizes".to_owned());
+        }
+        Ok(count)
+    }
+
+    /// Runs the network on inputs without their first axis.
+    fn run_one(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, String> {
+        let extents = inputs.iter().map(|input| match *input.shape() {
+            [_, height, width] => [height, width],
+            ref other => [1, other[0]],
+        });
+        let extents: Vec<_> = extents.collect();
+        let contiguous: Vec<_> = inputs
+            .iter()
+            .map(|input| input.as_standard_layout())
+            .collect();
+        let values: Vec<&[f32]> = contiguous
+            .iter()
+            .filter_map(|input| input.as_slice())
+            .collect();
+        let mut state = self.state(extents)?;
+        dispatch!(self.level, simd => state.run(simd, &self.layers, &values));
+        let outputs = self.layers.outputs.iter().map(|output| {
+            ArrayD::from_shape_vec(state.shape(output), state.output(output))
+                .map_err(|error| error.to_string())
+        });
+        let outputs = outputs.collect();
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if states.len() == self.most_states {
+            states.remove(0);
+        }
+        states.push(state);
+        outputs
+    }
+
+    /// Memory for inputs of these heights and widths.
+    fn state(&self, extents: Vec<[usize; 2]>) -> Result<State, String> {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = states.iter().rposition(|state| state.extents == extents) {
+            return Ok(states.remove(place));
+        }
+        drop(states);
+        let plan =
+            Plan::new(&self.layers, &extents).ok_or("the layers do not fit images of this size")?;
+        Ok(State::new(plan, extents))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facetrack_graph::{Attribute, Value};
+
+    /// Numbers between -0.5 and 0.5 that look random.
+    fn noise(length: usize) -> Vec<f32> {
+        let number = |index: usize| ((index * 7919 + 13) % 2003) as f32 / 2003.0 - 0.5;
+        (0..length).map(number).collect()
+    }
+
+    /// A convolution to this many channels; its kernel covers all inputs or one channel.
+    fn convolution(
+        graph: &mut Graph,
+        input: Value,
+        shape: [usize; 4],
+        attributes: &[(&str, i64)],
+    ) -> Value {
+        let weights = graph.add_floats(&shape, &noise(shape.iter().product()));
+        let bias = graph.add_floats(&shape[..1], &noise(shape[0]));
+        let pad = shape[2] as i64 / 2;
+        let mut all = vec![Attribute::ints("pads", &[pad; 4])];
+        for (name, value) in attributes {
+            all.push(match *name {
+                "strides" => Attribute::ints(name, &[*value; 2]),
+                _ => Attribute::int(name, *value),
+            });
+        }
+        graph.add("Conv", &[input, weights, bias], all)
+    }
+
+    /// Layers of every kernel: planar, dense and depthwise convolutions of several widths, with all
+    /// activations, a sum, a mean and a product.
+    fn network() -> Graph {
+        let mut graph = Graph::new(17);
+        let image = graph.add_input("image", &[1, 3, 37, 41]);
+        let first = convolution(&mut graph, image, [24, 3, 3, 3], &[("strides", 2)]);
+        let slopes = graph.add_floats(&[24, 1, 1], &noise(24));
+        let first = graph.add("PRelu", &[first, slopes], vec![]);
+        let mut value = first;
+        for side in [3, 5] {
+            let wide = convolution(&mut graph, value, [40, 24, 1, 1], &[]);
+            let gate = graph.add("HardSigmoid", &[wide], vec![]);
+            let wide = graph.add("Mul", &[wide, gate], vec![]);
+            let deep = convolution(&mut graph, wide, [40, 1, side, side], &[("group", 40)]);
+            let deep = graph.add("Relu", &[deep], vec![]);
+            let mean = graph.add("GlobalAveragePool", &[deep], vec![]);
+            let mean = graph.add("Sigmoid", &[mean], vec![]);
+            let scaled = graph.add("Mul", &[deep, mean], vec![]);
+            let narrow = convolution(&mut graph, scaled, [24, 40, 1, 1], &[]);
+            value = graph.add("Add", &[narrow, value], vec![]);
+        }
+        let small = convolution(&mut graph, value, [8, 24, 3, 3], &[("strides", 2)]);
+        graph.add_output("image", value);
+        graph.add_output("small", small);
+        graph
+    }
+
+    #[test]
+    fn all_processors_with_fused_sums_yield_the_same_bits() {
+        let mut network = Network::new(&network()).unwrap();
+        let image = ArrayD::from_shape_vec(vec![1, 3, 37, 41], noise(3 * 37 * 41)).unwrap();
+        let mut bits = |level: Level| -> Vec<u32> {
+            network.level = level;
+            let outputs = network.run(&[image.view()]).unwrap();
+            outputs.iter().flatten().map(|x| x.to_bits()).collect()
+        };
+        let best = Level::new();
+        let expected = bits(best);
+        #[cfg(target_arch = "x86_64")]
+        match best.as_avx2() {
+            Some(avx2) => assert_eq!(bits(Level::Avx2(avx2)), expected),
+            None => eprintln!("SKIPPED: no AVX2 on this machine"),
+        }
+        assert!(expected.iter().any(|bits| *bits != 0));
+    }
+
+    #[test]
+    fn memory_is_kept_for_runs_at_the_same_time() {
+        let network = Network::new(&network()).unwrap();
+        let image = ArrayD::zeros(vec![1, 3, 37, 41]);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| network.run(&[image.view()]).unwrap());
+            }
+        });
+        let kept = network.states.lock().unwrap().len();
+        assert!((1..=network.most_states).contains(&kept), "{kept}");
+    }
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Convolutions and pooling.
+
+use facetrack_graph::convolution::Convolution;
+use facetrack_graph::{Node, Value};
+
+use super::{Lowering, Piece, Result, int, operand};
+use crate::kernel::dense::Weights;
+use crate::kernel::depthwise::{self, Filters};
+use crate::kernel::{Activation, padded};
+use crate::layer::{MAX_KERNEL, MAX_PADDING, Operator, Window};
+
+/// Most inputs of a group for which each group is a sum of single filters.
+const MAX_SUMMED: usize = 4;
+
+impl Lowering<'_> {
+    pub(super) fn convolution(&mut self, node: &Node) -> Result<Piece> {
+        let mut convolution =
+            Convolution::of(self.graph, node).ok_or("weights that are not constant")?;
+        let piece = self.image(operand(node, 0)?)?;
+        let channels = self.channels[piece.id].0;
+        let (_, inputs, height, width) = convolution.weights.dim();
+        if inputs.checked_mul(convolution.groups) != Some(channels) {
+            return Err(format!("weights for {inputs} of {channels} channels"));
+        }
+        let window = window(node, [height, width])?;
+        if let Some(tail) = self.tail(node)
+            && let Some(yielded) = self.of_tail(&tail, piece, window)?
+        {
+            return Ok(yielded);
+        }
+        let activation = fused_activation(node)?;
+        let mut output = node.output();
+        if activation == Activation::Linear
+            && let Some((after, factors, added)) = self.normalized(output, convolution.outputs())
+        {
+            scale(&mut convolution, &factors, &added);
+            output = after;
+        }
+        let yielded = self.of_groups(&convolution, piece, window, &activation)?;
+        self.forms.insert(output, super::Form::Tensor(yielded));
+        Ok(yielded)
+    }
+
+    /// The layers of a convolution.
+    fn of_groups(
+        &mut self,
+        convolution: &Convolution,
+        piece: Piece,
+        window: Window,
+        activation: &Activation,
+    ) -> Result<Piece> {
+        let (outputs, inputs, ..) = convolution.weights.dim();
+        let is_sum = convolution.groups > 1 && inputs <= MAX_SUMMED;
+        if is_sum && has_filters(convolution, &window) {
+            return self.sum_of_filters(convolution, piece, window, activation);
+        }
+        if is_joined(convolution) {
+            return self.dense(convolution, (piece, None), window, activation);
+        }
+        let mut parts = Vec::new();
+        for group in 0..convolution.groups {
+            let own = self.select(piece, (group * inputs..(group + 1) * inputs).collect())?;
+            let size = outputs / convolution.groups;
+            let mut part = convolution.with_outputs(group * size..(group + 1) * size);
+            part.groups = 1;
+            parts.push(self.dense(&part, (own, None), window, activation)?);
+        }
+        self.join(&parts)
+    }
+
+    /// Puts the channels of images one behind the other.
+    pub(super) fn join(&mut self, parts: &[Piece]) -> Result<Piece> {
+        let order = parts.first().ok_or("no parts")?.order;
+        let ids: Vec<_> = parts.iter().map(|piece| piece.id).collect();
+        let channels = ids.iter().map(|id| self.channels[*id].0).sum();
+        self.add(Operator::Concat(channels), ids, channels, order)
+    }
+
+    /// Adds a convolution in which all outputs may depend on all inputs, of an image, with another
+    /// one that is added to it.
+    pub(super) fn dense(
+        &mut self,
+        convolution: &Convolution,
+        (piece, added): (Piece, Option<Piece>),
+        window: Window,
+        activation: &Activation,
+    ) -> Result<Piece> {
+        let (channels, stored) = self.channels[piece.id];
+        let (outputs, inputs, height, width) = convolution.weights.dim();
+        let weights = &convolution.weights;
+        let bias = bias(convolution);
+        let of_group = outputs / convolution.groups;
+        let packed = if self.is_planar(piece) {
+            self.reserve(&[height, channels, width, padded(outputs)])?;
+            Weights::new(height * channels, width, &bias, |row, x, column| {
+                weights[[column, row % channels, row / channels, x]]
+            })
+        } else {
+            self.reserve(&[height, width, stored, padded(outputs)])?;
+            let depth = (width - 1) * stored + channels;
+            Weights::new(height, depth, &bias, |row, input, column| {
+                let (x, channel) = (input / stored, input % stored);
+                let channel = channel.checked_sub(column / of_group * inputs);
+                let weight = channel.and_then(|channel| weights.get([column, channel, row, x]));
+                weight.copied().unwrap_or_default()
+            })
+        };
+        let operator = Operator::Dense(packed, window, stored);
+        let inputs = [piece].iter().chain(&added).map(|piece| piece.id).collect();
+        let yielded = self.add(operator, inputs, outputs, piece.order)?;
+        self.set_activation(activation);
+        Ok(yielded)
+    }
+
+    /// Adds one convolution with a filter for each output for each of the inputs of a group.
+    pub(super) fn sum_of_filters(
+        &mut self,
+        convolution: &Convolution,
+        piece: Piece,
+        window: Window,
+        activation: &Activation,
+    ) -> Result<Piece> {
+        let (outputs, inputs, height, width) = convolution.weights.dim();
+        let of_group = outputs / convolution.groups;
+        let mut sum: Option<Piece> = None;
+        for input in 0..inputs {
+            let channels = (0..outputs).map(|output| output / of_group * inputs + input);
+            let own = self.select(piece, channels.collect())?;
+            let bias = match sum {
+                None => bias(convolution),
+                Some(_) => vec![0.0; outputs],
+            };
+            self.reserve(&[height, width, padded(outputs)])?;
+            let filters = Filters::new([height, width], &bias, |y, x, output| {
+                convolution.weights[[output, input, y, x]]
+            });
+            let operator = Operator::Depthwise(filters, window);
+            let part = self.add(operator, vec![own.id], outputs, piece.order)?;
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => {
+                    self.add(Operator::Add, vec![sum.id, part.id], outputs, piece.order)?
+                }
+            });
+        }
+        self.set_activation(activation);
+        sum.ok_or_else(|| "a convolution without inputs".to_owned())
+    }
+
+    /// Selects channels of an image.
+    pub(super) fn select(&mut self, piece: Piece, channels: Vec<usize>) -> Result<Piece> {
+        let count = channels.len();
+        if channels.iter().copied().eq(0..self.channels[piece.id].0) {
+            return Ok(piece);
+        }
+        self.add(
+            Operator::Select(channels),
+            vec![piece.id],
+            count,
+            piece.order,
+        )
+    }
+
+    /// Sets the activation of the last layer.
+    pub(super) fn set_activation(&mut self, activation: &Activation) {
+        if let Some(layer) = self.layers.layers.last_mut() {
+            layer.activation = activation.clone();
+        }
+    }
+
+    fn is_planar(&self, piece: Piece) -> bool {
+        let mut inputs = self.layers.inputs.iter();
+        inputs.any(|input| input.id == piece.id && input.is_planar)
+    }
+
+    /// The value that follows from `value` by a normalization of its channels, with their factors
+    /// and summands.
+    pub(super) fn normalized(
+        &self,
+        value: Value,
+        channels: usize,
+    ) -> Option<(Value, Vec<f32>, Vec<f32>)> {
+        let node = self
+            .only_user(value)
+            .filter(|node| node.is("BatchNormalization"))?;
+        if node.inputs.first() != Some(&value)
+            || node.outputs.len() != 1
+            || int(node, "training_mode", 0) != 0
+        {
+            return None;
+        }
+        let numbers = |index: usize| -> Option<Vec<f32>> {
+            let numbers = self.graph.floats(*node.inputs.get(index)?)?;
+            (numbers.len() == channels).then(|| numbers.iter().copied().collect())
+        };
+        let epsilon = super::float(node, "epsilon", 1e-5);
+        let [scale, added, mean, variance] = [numbers(1)?, numbers(2)?, numbers(3)?, numbers(4)?];
+        let factors = scale
+            .iter()
+            .zip(&variance)
+            .map(|(scale, variance)| scale / (variance + epsilon).sqrt());
+        let factors: Vec<f32> = factors.collect();
+        let added = added
+            .iter()
+            .zip(&mean)
+            .zip(&factors)
+            .map(|((added, mean), factor)| added - mean * factor);
+        Some((node.output(), factors.clone(), added.collect()))
+    }
+
+    pub(super) fn max_pool(&mut self, node: &Node) -> Result<Piece> {
+        let piece = self.image(operand(node, 0)?)?;
+        let window = window(node, pair(node, "kernel_shape", 0)?)?;
+        let pads = [window.before, window.behind];
+        if pads
+            .iter()
+            .any(|pads| (0..2).any(|axis| pads[axis] >= window.kernel[axis]))
+        {
+            return Err("padding as large as the kernel".to_owned());
+        }
+        self.add_like(Operator::MaxPool(window), piece)
+    }
+}
+
+/// Whether there is a kernel for its filters, if each takes one channel.
+pub(super) fn has_filters(convolution: &Convolution, window: &Window) -> bool {
+    let [down, across] = window.stride;
+    down == across && depthwise::is_supported(window.kernel[1], across) && convolution.groups > 1
+}
+
+/// Whether it is computed with zeros for the other groups: there are not more columns in memory
+/// than one group has.
+pub(super) fn is_joined(convolution: &Convolution) -> bool {
+    let outputs = convolution.outputs();
+    convolution.groups == 1 || padded(outputs) == padded(outputs / convolution.groups)
+}
+
+/// The bias of each output.
+fn bias(convolution: &Convolution) -> Vec<f32> {
+    let bias = convolution.bias.clone();
+    bias.unwrap_or_else(|| vec![0.0; convolution.outputs()])
+}
+
+/// Changes each output by a factor and a summand.
+fn scale(convolution: &mut Convolution, factors: &[f32], added: &[f32]) {
+    let bias = bias(convolution);
+    let changed = bias
+        .iter()
+        .zip(factors)
+        .zip(added)
+        .map(|((bias, factor), added)| bias * factor + added);
+    convolution.bias = Some(changed.collect());
+    for (mut weights, factor) in convolution.weights.outer_iter_mut().zip(factors) {
+        weights *= *factor;
+    }
+}
+
+/// Two numbers of a node.
+fn pair(node: &Node, name: &str, default: usize) -> Result<[usize; 2]> {
+    let Some(attribute) = node.attribute(name) else {
+        return Ok([default; 2]);
+    };
+    let numbers = attribute
+        .ints
+        .iter()
+        .map(|number| usize::try_from(*number).ok());
+    match numbers.collect::<Vec<_>>()[..] {
+        [Some(a), Some(b)] => Ok([a, b]),
+        _ => Err(format!("{name} {:?}", attribute.ints)),
+    }
+}
+
+/// The window of a convolution or of pooling.
+pub(super) fn window(node: &Node, kernel: [usize; 2]) -> Result<Window> {
+    if pair(node, "dilations", 1)? != [1; 2] {
+        return Err("holes in the kernel".to_owned());
+    }
+    let automatic = node.attribute("auto_pad").and_then(|own| own.s.clone());
+    if automatic.is_some_and(|own| own != "NOTSET" && own != "VALID") {
+        return Err("automatic padding".to_owned());
+    }
+    if int(node, "ceil_mode", 0) != 0 {
+        return Err("sizes that are rounded up".to_owned());
+    }
+    let [top, left, bottom, right] = pads(node)?;
+    let stride = pair(node, "strides", 1)?;
+    if kernel.contains(&0) || stride.contains(&0) || kernel[0] > MAX_KERNEL {
+        return Err("an empty or large kernel".to_owned());
+    }
+    Ok(Window {
+        kernel,
+        stride,
+        before: [top, left],
+        behind: [bottom, right],
+    })
+}
+
+fn pads(node: &Node) -> Result<[usize; 4]> {
+    let Some(attribute) = node.attribute("pads") else {
+        return Ok([0; 4]);
+    };
+    let pads = attribute.ints.iter().map(|pad| usize::try_from(*pad).ok());
+    let pads: Option<Vec<usize>> = pads.collect();
+    match pads.as_deref() {
+        Some(&[a, b, c, d]) if [a, b, c, d].iter().all(|pad| *pad <= MAX_PADDING) => {
+            Ok([a, b, c, d])
+        }
+        _ => Err(format!("the pads {:?}", attribute.ints)),
+    }
+}
+
+/// The activation in a convolution of ONNX Runtime's own.
+pub(super) fn fused_activation(node: &Node) -> Result<Activation> {
+    let Some(name) = node.attribute("activation").and_then(|own| own.s.clone()) else {
+        return Ok(Activation::Linear);
+    };
+    let numbers = node
+        .attribute("activation_params")
+        .map(|own| &own.floats[..]);
+    match (&name[..], numbers) {
+        (b"Relu", _) => Ok(Activation::relu()),
+        (b"Clip", Some([low, high])) => Ok(Activation::Clip(*low, *high)),
+        _ => Err(format!("the activation {}", String::from_utf8_lossy(&name))),
+    }
+}

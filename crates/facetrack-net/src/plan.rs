@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The order in which the rows of all tensors are computed for images of one size, and where they
+//! are kept.
+//!
+//! Layers run in chains. Within a chain, a row is computed as soon as the rows that it depends on
+//! are there, the last layer first. So only a few rows of each tensor between two layers of a chain
+//! are kept, in a ring, and they stay in the first cache. Only tensors that another chain takes are
+//! kept as a whole.
+
+use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
+use crate::lower::{Input, Layers};
+
+/// Bytes of rows and weights that a chain may need: some of the second cache.
+const CHAIN_BYTES: usize = 256 << 10;
+
+/// Most layers in a chain; the time that planning takes grows with it.
+const CHAIN_LAYERS: usize = 12;
+
+/// A row of a layer's output to compute.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    pub layer: u32,
+    pub row: u32,
+}
+
+/// Where the rows of a tensor are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    pub shape: Shape,
+    /// Pixels of zeros before and behind each row.
+    pub margins: [usize; 2],
+    /// Rows that are kept at a time.
+    pub rows: usize,
+    /// Number of its buffer.
+    pub buffer: usize,
+}
+
+impl Place {
+    /// Floats of a row in memory.
+    pub fn line(&self) -> usize {
+        (self.margins[0] + self.shape.width + self.margins[1]) * self.shape.stored
+    }
+
+    /// Where the row begins, margins included.
+    pub fn start(&self, row: usize) -> usize {
+        row % self.rows * self.line()
+    }
+}
+
+/// What is done, in this order.
+#[derive(Debug)]
+pub enum Step {
+    /// Sets the margins of a tensor to 0.
+    Clear(Id),
+    /// Computes rows.
+    Compute(Vec<Work>),
+}
+
+/// A plan for images of one size.
+#[derive(Debug)]
+pub struct Plan {
+    pub places: Vec<Place>,
+    pub steps: Vec<Step>,
+    /// Lengths of the buffers.
+    pub buffers: Vec<usize>,
+    /// Floats of the longest row.
+    pub longest: usize,
+}
+
+impl Plan {
+    /// A plan for inputs with these extents; `None` if the layers do not fit them.
+    pub fn new(network: &Layers, inputs: &[[usize; 2]]) -> Option<Self> {
+        let shapes = shapes(network, inputs)?;
+        let margins = margins(network, &shapes);
+        let chains = chains(network, &shapes);
+        let mut places: Vec<Place> = shapes
+            .iter()
+            .zip(margins)
+            .map(|(shape, margins)| Place {
+                shape: *shape,
+                margins,
+                rows: shape.height,
+                buffer: 0,
+            })
+            .collect();
+        let mut lives = lives(network, &chains);
+        let mut plan = Self {
+            places: Vec::new(),
+            steps: Vec::new(),
+            buffers: Vec::new(),
+            longest: 0,
+        };
+        for (number, chain) in chains.iter().enumerate() {
+            let layers = &network.layers[chain.clone()];
+            for layer in layers {
+                if places[layer.output].margins != [0; 2] && !layer.inputs.is_empty() {
+                    plan.steps.push(Step::Clear(layer.output));
+                }
+            }
+            let work = order(layers, chain.start, &mut places, &|id| {
+                lives[id].last > number
+            });
+            for layer in layers {
+                lives[layer.output].replaces = replaced(layer, &places, &lives, layers, number);
+            }
+            plan.steps.push(Step::Compute(work?));
+        }
+        plan.buffers = assign(&mut places, &lives);
+        plan.longest = places.iter().map(Place::line).max().unwrap_or(0);
+        plan.places = places;
+        (plan.buffers.iter().sum::<usize>() <= MAX_FLOATS).then_some(plan)
+    }
+}
+
+/// The shapes of all tensors.
+fn shapes(network: &Layers, inputs: &[[usize; 2]]) -> Option<Vec<Shape>> {
+    let mut shapes = vec![None; network.tensors];
+    for (input, [height, width]) in network.inputs.iter().zip(inputs) {
+        let Input {
+            channels,
+            stored,
+            is_planar,
+            ..
+        } = *input;
+        let shape = Shape {
+            height: *height,
+            width: *width,
+            channels,
+            stored,
+            is_planar,
+        };
+        shapes[input.id] = Some(shape).filter(Shape::is_allowed);
+    }
+    for layer in network
+        .layers
+        .iter()
+        .filter(|layer| !layer.inputs.is_empty())
+    {
+        shapes[layer.output] = Some(layer.shape(|id| shapes[id])?);
+    }
+    // A tensor that a layer replaced stays without a shape.
+    let none = Shape {
+        height: 0,
+        width: 0,
+        channels: 0,
+        stored: 0,
+        is_planar: false,
+    };
+    Some(
+        shapes
+            .into_iter()
+            .map(|shape| shape.unwrap_or(none))
+            .collect(),
+    )
+}
+
+/// The margins that the windows of all layers need.
+fn margins(network: &Layers, shapes: &[Shape]) -> Vec<[usize; 2]> {
+    let mut margins = vec![[0; 2]; shapes.len()];
+    for layer in &network.layers {
+        let Some(window) = layer.window() else {
+            continue;
+        };
+        let (input, output) = (layer.inputs[0], shapes[layer.output].width);
+        let reach = (output.max(1) - 1) * window.stride[1] + window.kernel[1];
+        let behind = reach.saturating_sub(window.before[1] + shapes[input].width);
+        let own = &mut margins[input];
+        *own = [own[0].max(window.before[1]), own[1].max(behind)];
+    }
+    margins
+}
+
+/// Ranges of layers that run together.
+fn chains(network: &Layers, shapes: &[Shape]) -> Vec<std::ops::Range<usize>> {
+    let bytes = |layer: &Layer| {
+        let rows = layer.window().map_or(1, |window| window.kernel[0]);
+        let line = |id: Id| shapes[id].width * shapes[id].stored * size_of::<f32>();
+        let weights = match &layer.operator {
+            Operator::Dense(weights, ..) => weights.bytes(),
+            Operator::Depthwise(filters, _) => filters.bytes(),
+            _ => 0,
+        };
+        weights + layer.inputs.first().map_or(0, |input| rows * line(*input)) + line(layer.output)
+    };
+    let mut users = vec![0; shapes.len()];
+    for input in network.layers.iter().flat_map(|layer| &layer.inputs) {
+        users[*input] += 1;
+    }
+    // A chain begins with a layer whose input has to be there as a whole, and where a value is used
+    // again later: it has to be kept anyway.
+    let begins = |index: usize, layer: &Layer| {
+        let is_whole = matches!(layer.operator, Operator::Mean | Operator::Scale);
+        let is_kept = |input: &Id| users[*input] > 1 && network.layers[index - 1].output == *input;
+        is_whole
+            || layer
+                .inputs
+                .first()
+                .is_some_and(|input| shapes[*input].height == 1 || is_kept(input))
+    };
+    let mut chains = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for (index, layer) in network.layers.iter().enumerate() {
+        let own = bytes(layer);
+        let is_full = sum + own > CHAIN_BYTES || index - start == CHAIN_LAYERS;
+        if index > start && (is_full || begins(index, layer)) {
+            chains.push(start..index);
+            (start, sum) = (index, 0);
+        }
+        sum += own;
+    }
+    chains.push(start..network.layers.len());
+    chains
+}
+
+/// The chains during which a tensor is kept.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    first: usize,
+    last: usize,
+    /// The tensor whose memory it takes over, row by row.
+    replaces: Option<Id>,
+}
+
+fn lives(network: &Layers, chains: &[std::ops::Range<usize>]) -> Vec<Life> {
+    let mut lives = vec![
+        Life {
+            first: usize::MAX,
+            last: 0,
+            replaces: None
+        };
+        network.tensors
+    ];
+    for (number, chain) in chains.iter().enumerate() {
+        for layer in &network.layers[chain.clone()] {
+            lives[layer.output] = Life {
+                first: number,
+                last: number,
+                replaces: None,
+            };
+            for input in &layer.inputs {
+                lives[*input].last = number;
+            }
+        }
+    }
+    for piece in network.outputs.iter().flat_map(|output| &output.pieces) {
+        lives[piece.id].last = usize::MAX;
+    }
+    lives
+}
+
+/// The order in which the rows of a chain are computed. Tensors that nothing outside of it takes
+/// keep as many rows as are needed at a time.
+fn order(
+    layers: &[Layer],
+    first: usize,
+    places: &mut [Place],
+    is_taken: &dyn Fn(Id) -> bool,
+) -> Option<Vec<Work>> {
+    let producer = |id: Id| layers.iter().position(|layer| layer.output == id);
+    let height = |place: &Place| place.shape.height;
+    let mut done = vec![0; layers.len()];
+    let mut kept = vec![1; layers.len()];
+    let sources: Vec<Vec<Option<usize>>> = layers
+        .iter()
+        .map(|layer| layer.inputs.iter().map(|id| producer(*id)).collect())
+        .collect();
+    let users: Vec<Vec<(usize, usize)>> = (0..layers.len())
+        .map(|index| {
+            let takes = |(user, sources): (usize, &Vec<Option<usize>>)| {
+                let places = sources.iter().enumerate();
+                places
+                    .filter(|(_, source)| **source == Some(index))
+                    .map(move |(input, _)| (user, input))
+                    .collect::<Vec<_>>()
+            };
+            sources.iter().enumerate().flat_map(takes).collect()
+        })
+        .collect();
+    let rows = |layer: usize, input: usize, row: usize, places: &[Place]| {
+        let own = &layers[layer];
+        own.rows(
+            input,
+            row,
+            &places[own.inputs[input]].shape,
+            &places[own.output].shape,
+        )
+    };
+    let total: usize = layers
+        .iter()
+        .map(|layer| height(&places[layer.output]))
+        .sum();
+    let mut work = Vec::with_capacity(total);
+    while work.len() < total {
+        let is_ready = |index: &usize| {
+            let row = done[*index];
+            row < height(&places[layers[*index].output])
+                && sources[*index].iter().enumerate().all(|(input, source)| {
+                    source.is_none_or(|source| rows(*index, input, row, places).end <= done[source])
+                })
+        };
+        let index = (0..layers.len()).rev().find(is_ready)?;
+        work.push(Work {
+            layer: (first + index) as u32,
+            row: done[index] as u32,
+        });
+        done[index] += 1;
+        let oldest = users[index].iter().filter_map(|(user, input)| {
+            let row = done[*user];
+            (row < height(&places[layers[*user].output]))
+                .then(|| rows(*user, *input, row, places).start)
+        });
+        let oldest = oldest.min().unwrap_or(done[index] - 1);
+        kept[index] = kept[index].max(done[index] - oldest.min(done[index] - 1));
+    }
+    for (layer, kept) in layers.iter().zip(kept) {
+        if !is_taken(layer.output) {
+            places[layer.output].rows = kept;
+        }
+    }
+    Some(work)
+}
+
+/// The tensor that `layer` adds, if nothing needs a row of it once that row of the output is
+/// computed. All other layers that take it are of this chain, and come before `layer`.
+fn replaced(
+    layer: &Layer,
+    places: &[Place],
+    lives: &[Life],
+    layers: &[Layer],
+    chain: usize,
+) -> Option<Id> {
+    let added = *layer.inputs.get(1).filter(|added| {
+        matches!(layer.operator, Operator::Dense(..)) && layer.inputs[0] != **added
+    })?;
+    let (own, other) = (&places[layer.output], &places[added]);
+    let is_alike = own.shape == other.shape
+        && own.margins == other.margins
+        && own.rows == own.shape.height
+        && other.rows == other.shape.height
+        && lives[added].last == chain
+        && lives[added].first < chain;
+    let takes = |other: &&Layer| other.output != layer.output && other.inputs.contains(&added);
+    let are_before = layers.iter().filter(takes).all(|other| {
+        let is_pixel = other
+            .window()
+            .is_some_and(|window| *window == Window::PIXEL);
+        is_pixel
+            && other.inputs[0] == added
+            && other.inputs.get(1) != Some(&added)
+            && depends(layers, layer, other.output)
+    });
+    (is_alike && are_before).then_some(added)
+}
+
+/// Whether `layer` depends on the tensor `id` of the same chain.
+fn depends(layers: &[Layer], layer: &Layer, id: Id) -> bool {
+    layer.inputs.iter().any(|input| {
+        let producer = layers.iter().find(|other| other.output == *input);
+        *input == id || producer.is_some_and(|producer| depends(layers, producer, id))
+    })
+}
+
+/// Gives each tensor a buffer that no other tensor uses at the same time; returns their lengths.
+fn assign(places: &mut [Place], lives: &[Life]) -> Vec<usize> {
+    let mut order: Vec<Id> = (0..places.len())
+        .filter(|id| lives[*id].first != usize::MAX)
+        .collect();
+    order.sort_by_key(|id| lives[*id].first);
+    let mut buffers: Vec<(usize, usize)> = Vec::new();
+    for id in order {
+        let length = places[id].rows * places[id].line();
+        let Life {
+            first,
+            last,
+            replaces,
+        } = lives[id];
+        if let Some(replaced) = replaces {
+            let index = places[replaced].buffer;
+            places[id].buffer = index;
+            buffers[index].1 = last;
+            continue;
+        }
+        let place = &mut places[id];
+        // The free buffer whose length differs least.
+        let free = (0..buffers.len()).filter(|index| buffers[*index].1 < first);
+        let nearest = free.min_by_key(|index| buffers[*index].0.abs_diff(length));
+        let index = nearest.unwrap_or_else(|| {
+            buffers.push((0, 0));
+            buffers.len() - 1
+        });
+        buffers[index] = (buffers[index].0.max(length), last);
+        place.buffer = index;
+    }
+    buffers.into_iter().map(|(length, _)| length).collect()
+}
