@@ -120,7 +120,7 @@ pub enum Interpolation {
     AlignedCorners,
 }
 
-/// What an element-wise operator of two tensors computes.
+/// The element-wise operators of two tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     Add,
@@ -189,7 +189,7 @@ pub enum Operator {
     Prepend(Vec<f32>),
     /// Some rows of a matrix.
     Rows(usize, usize),
-    /// Two matrices, of which the second may have one row or column.
+    /// Combines two matrices element by element. The second may have a single row or column.
     Binary(Arithmetic),
     Reduce(Reduction),
 }

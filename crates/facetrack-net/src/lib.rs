@@ -21,7 +21,7 @@ use run::State;
 /// The reason why a network cannot be run here: an operator, or operands of it.
 pub type Unsupported = String;
 
-/// Sizes of images for which memory is kept, besides that of runs at the same time.
+/// Number of other image sizes whose memory is kept.
 const SIZES: usize = 4;
 
 /// A network that is ready to run, by several threads at once.
@@ -53,12 +53,12 @@ impl Network {
         })
     }
 
-    /// Inputs in the order in which [`Network::run`] takes them.
+    /// Inputs, in the order of [`Network::run`].
     pub fn inputs(&self) -> &[TensorSpec] {
         &self.inputs
     }
 
-    /// Outputs in the order in which [`Network::run`] returns them.
+    /// Outputs, in the order of [`Network::run`].
     pub fn outputs(&self) -> &[TensorSpec] {
         &self.outputs
     }
@@ -86,7 +86,7 @@ impl Network {
         Ok(outputs)
     }
 
-    /// The number of images, of which each input has one.
+    /// Checks the inputs, and returns the number of images in each.
     fn check(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<usize, String> {
         if inputs.len() != self.inputs.len() {
             let expected = self.inputs.len();

@@ -82,7 +82,7 @@ pub struct Piece {
     pub order: Order,
 }
 
-/// What a value of the graph is.
+/// A value of the graph as the layers know it.
 #[derive(Debug, Clone)]
 enum Form {
     Tensor(Piece),
@@ -189,7 +189,7 @@ impl Lowering<'_> {
         )
     }
 
-    /// Counts weights of which the packed form has these extents.
+    /// Counts weights whose packed form has these extents.
     fn reserve(&mut self, extents: &[usize]) -> Result<()> {
         let count = extents
             .iter()

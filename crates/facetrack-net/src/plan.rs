@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The order in which the rows of all tensors are computed for images of one size, and where they
-//! are kept.
+//! Plans a run for images of one size: the order of the rows of all tensors, and their memory.
 //!
 //! Layers run in chains. Within a chain, a row is computed as soon as the rows that it depends on
 //! are there, the last layer first. So only a few rows of each tensor between two layers of a chain
@@ -248,7 +247,7 @@ fn lives(network: &Layers, chains: &[std::ops::Range<usize>]) -> Vec<Life> {
     lives
 }
 
-/// The order in which the rows of a chain are computed. Tensors that nothing outside of it takes
+/// Orders the rows of a chain. Tensors that nothing outside of it takes
 /// keep as many rows as are needed at a time.
 fn order(
     layers: &[Layer],

@@ -215,7 +215,7 @@ impl State {
     }
 
     /// The lines of an image that the window of the output row `row` covers, from its first column
-    /// on; those of all channels one by one for an image that comes so.
+    /// on. A planar image has a line for each channel.
     fn lines<const N: usize>(&self, input: &Place, window: &Window, row: usize) -> [&[f32]; N] {
         let [planes, floats] = match input.shape.is_planar {
             true => [input.shape.stored, 1],

@@ -188,7 +188,7 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Computes all pixels, at most `P` together, in vectors of which a block has `Q`.
+    /// Computes all pixels, at most `P` together. A block of columns has `Q` vectors.
     #[inline(always)]
     fn pixels<
         S: Simd,

@@ -62,7 +62,7 @@ pub fn max_pool<S: Simd>(
     );
 }
 
-/// Some channels of each pixel; `whole` are those of the output in memory.
+/// Selects `channels` of each pixel. The output has `whole` channels in memory.
 pub fn select(input: &[f32], stored: usize, channels: &[usize], whole: usize, output: &mut [f32]) {
     for (pixel, output) in input
         .chunks_exact(stored)
@@ -207,7 +207,8 @@ pub fn normalize<S: Simd>(
     );
 }
 
-/// Pixels between those of two lines; each of `columns` is two places and the weight of the second.
+/// Interpolates pixels between two lines, with the weight `down` of the second line. Each of `columns`
+/// names two pixels of a line and the weight of the second pixel.
 pub fn interpolate<S: Simd>(
     simd: S,
     lines: [&[f32]; 2],

@@ -77,7 +77,7 @@ impl<'a> Opener<'a> {
     /// `path` is for messages. `options` apply to ONNX Runtime.
     ///
     /// # Errors
-    /// Those of `read`, [`ModelError::Unsupported`], and those of [`OnnxRuntime::load`] and
+    /// Errors of `read`, [`ModelError::Unsupported`], and errors of [`OnnxRuntime::load`] and
     /// [`OnnxModel::from_bytes`].
     pub fn open(
         &self,
@@ -109,7 +109,7 @@ impl<'a> Opener<'a> {
     /// for messages.
     ///
     /// # Errors
-    /// [`ModelError::Unsupported`] if only the built-in runtime may run it; those of
+    /// [`ModelError::Unsupported`] if only the built-in runtime may run it; errors of
     /// [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
     pub fn open_onnx(
         &self,
