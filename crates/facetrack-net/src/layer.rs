@@ -59,6 +59,13 @@ impl Shape {
             && self.height * self.width <= MAX_FLOATS / self.stored.max(1)
     }
 
+    /// The extent along an axis of batch, channels, height and width.
+    pub fn extent(&self, axis: usize) -> Option<usize> {
+        [1, self.channels, self.height, self.width]
+            .get(axis)
+            .copied()
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.height * self.width * self.channels
@@ -357,12 +364,7 @@ fn resized(
     let extent = |extent, own| match extent {
         Extent::Fixed(extent) => Some(extent),
         Extent::Times(factor) => Some((own as f32 * factor) as usize),
-        Extent::Of(id, axis) => {
-            let shape = shape_of(id)?;
-            [1, shape.channels, shape.height, shape.width]
-                .get(axis)
-                .copied()
-        }
+        Extent::Of(id, axis) => shape_of(id)?.extent(axis),
         Extent::Rest => None,
     };
     Some(Shape {

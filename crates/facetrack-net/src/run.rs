@@ -3,7 +3,7 @@
 
 use fearless_simd::Simd;
 
-use crate::kernel::{Activation, dense, depthwise, rows};
+use crate::kernel::{dense, depthwise, rows};
 use crate::layer::{
     Arithmetic, Extent, Interpolation, Layer, MAX_KERNEL, MAX_LINES, Operator, Reduction, Shape,
     Window,
@@ -189,15 +189,7 @@ impl State {
     fn list(&self, extents: &[Extent], length: usize) -> Vec<usize> {
         let known = extents.iter().map(|extent| match *extent {
             Extent::Fixed(extent) => Some(extent),
-            Extent::Of(id, axis) => {
-                let Shape {
-                    height,
-                    width,
-                    channels,
-                    ..
-                } = self.plan.places[id].shape;
-                [1, channels, height, width].get(axis).copied()
-            }
+            Extent::Of(id, axis) => self.plan.places[id].shape.extent(axis),
             Extent::Times(_) | Extent::Rest => None,
         });
         let known: Vec<Option<usize>> = known.collect();
@@ -212,6 +204,45 @@ impl State {
     /// A row of a tensor with its margins.
     fn line(&self, place: &Place, row: usize) -> &[f32] {
         &self.buffers[place.buffer][place.start(row)..][..place.line()]
+    }
+
+    /// A row of a tensor without its margins.
+    fn inner(&self, place: &Place, row: usize) -> &[f32] {
+        let Shape { width, stored, .. } = place.shape;
+        &self.line(place, row)[place.margins[0] * stored..][..width * stored]
+    }
+
+    /// Calls `run` with the `count` lines of a window.
+    fn with_lines(
+        &self,
+        count: usize,
+        (input, window, row): (&Place, &Window, usize),
+        run: impl FnOnce(&[&[f32]]),
+    ) {
+        // A longer list takes longer to fill.
+        match count {
+            1 => run(&self.lines::<1>(input, window, row)),
+            3 => run(&self.lines::<3>(input, window, row)),
+            _ => run(&self.lines::<MAX_LINES>(input, window, row)[..count]),
+        }
+    }
+
+    /// Puts the channels of images one behind the other.
+    fn concat(&self, layer: &Layer, row: usize, output: &mut [f32]) {
+        output.fill(0.0);
+        let whole = self.plan.places[layer.output].shape.stored;
+        let mut first = 0;
+        for id in &layer.inputs {
+            let place = &self.plan.places[*id];
+            let Shape {
+                channels, stored, ..
+            } = place.shape;
+            let pixels = self.inner(place, row).chunks_exact(stored);
+            for (pixel, output) in pixels.zip(output.chunks_exact_mut(whole)) {
+                output[first..first + channels].copy_from_slice(&pixel[..channels]);
+            }
+            first += channels;
+        }
     }
 
     /// The lines of an image that the window of the output row `row` covers, from its first column
@@ -243,7 +274,7 @@ impl State {
             return true;
         }
         let (from, to) = (added.shape.stored, place.shape.stored);
-        let line = &self.line(added, row)[added.margins[0] * from..][..added.shape.width * from];
+        let line = self.inner(added, row);
         if from == to {
             output.copy_from_slice(line);
             return true;
@@ -264,11 +295,7 @@ impl State {
         output: &mut [f32],
     ) {
         let place = |index: usize| &self.plan.places[layer.inputs[index]];
-        let inner = |index: usize, row: usize| {
-            let place = place(index);
-            let start = place.margins[0] * place.shape.stored;
-            &self.line(place, row)[start..][..place.shape.width * place.shape.stored]
-        };
+        let inner = |index: usize, row: usize| self.inner(place(index), row);
         let input = place(0);
         let stored = input.shape.stored;
         match &layer.operator {
@@ -278,7 +305,7 @@ impl State {
                 let adds = self.add_to(layer, row, output);
                 let step = window.stride[1] * if input.shape.is_planar { 1 } else { stored };
                 let pixels = self.plan.places[layer.output].shape.width;
-                let run = |rows: &[&[f32]], output: &mut [f32]| {
+                self.with_lines(weights.rows(), (input, window, row), |rows| {
                     let row = dense::Row {
                         rows,
                         step,
@@ -286,27 +313,13 @@ impl State {
                         adds,
                     };
                     dense::run(simd, &row, weights, &layer.activation, output);
-                };
-                match weights.rows() {
-                    1 => run(&self.lines::<1>(input, window, row), output),
-                    rows => run(&self.lines::<MAX_LINES>(input, window, row)[..rows], output),
-                }
+                });
             }
             Operator::Depthwise(filters, window) => {
-                let run = |rows: &[&[f32]], output: &mut [f32]| {
-                    depthwise::run(
-                        simd,
-                        rows,
-                        window.stride[1],
-                        filters,
-                        &layer.activation,
-                        output,
-                    );
-                };
-                match window.kernel[0] {
-                    3 => run(&self.lines::<3>(input, window, row), output),
-                    rows => run(&self.lines::<MAX_LINES>(input, window, row)[..rows], output),
-                }
+                let (stride, activation) = (window.stride[1], &layer.activation);
+                self.with_lines(window.kernel[0], (input, window, row), |rows| {
+                    depthwise::run(simd, rows, stride, filters, activation, output);
+                });
             }
             Operator::MaxPool(window) => {
                 let near = window.rows(row, input.shape.height);
@@ -341,28 +354,14 @@ impl State {
             }
             Operator::Add => {
                 rows::combine(simd, inner(0, row), inner(1, row), output, |a, b| a + b);
-                in_place(simd, &layer.activation, stored, output);
+                rows::activate(simd, stored, &layer.activation, output);
             }
             Operator::Select(channels) => {
                 let whole = self.plan.places[layer.output].shape.stored;
                 rows::select(inner(0, row), stored, channels, whole, output);
             }
             Operator::Scale => rows::scale(simd, inner(0, row), inner(1, 0), output),
-            Operator::Concat(_) => {
-                output.fill(0.0);
-                let whole = self.plan.places[layer.output].shape.stored;
-                let mut first = 0;
-                for index in 0..layer.inputs.len() {
-                    let Shape {
-                        channels, stored, ..
-                    } = place(index).shape;
-                    let pixels = inner(index, row).chunks_exact(stored);
-                    for (pixel, output) in pixels.zip(output.chunks_exact_mut(whole)) {
-                        output[first..first + channels].copy_from_slice(&pixel[..channels]);
-                    }
-                    first += channels;
-                }
-            }
+            Operator::Concat(_) => self.concat(layer, row, output),
             Operator::Resize(interpolation, _) => {
                 let shape = self.plan.places[layer.output].shape;
                 let (near, far, down) =
@@ -382,7 +381,8 @@ impl State {
                 }
             }
             Operator::Identity => {
-                rows::activate(simd, inner(0, row), stored, &layer.activation, output)
+                output.copy_from_slice(inner(0, row));
+                rows::activate(simd, stored, &layer.activation, output);
             }
             Operator::Affine(factor, added) => {
                 let input = inner(0, row);
@@ -437,13 +437,6 @@ impl State {
             }
             Operator::Reduce(reduction) => reduce(*reduction, inner(0, row), &input.shape, output),
         }
-    }
-}
-
-fn in_place<S: Simd>(simd: S, activation: &Activation, stored: usize, output: &mut [f32]) {
-    if *activation != Activation::Linear {
-        let copy = output.to_vec();
-        rows::activate(simd, &copy, stored, activation, output);
     }
 }
 

@@ -76,23 +76,18 @@ pub fn select(input: &[f32], stored: usize, channels: &[usize], whole: usize, ou
     }
 }
 
-/// The activation of each element of `input`.
-pub fn activate<S: Simd>(
-    simd: S,
-    input: &[f32],
-    stored: usize,
-    activation: &Activation,
-    output: &mut [f32],
-) {
-    with_activation!(
-        activation,
-        activate_all::<S>(simd, input, stored, activation, output)
-    );
+/// Applies an activation to each element.
+pub fn activate<S: Simd>(simd: S, stored: usize, activation: &Activation, output: &mut [f32]) {
+    if *activation != Activation::Linear {
+        with_activation!(
+            activation,
+            activate_all::<S>(simd, stored, activation, output)
+        );
+    }
 }
 
 fn activate_all<S: Simd, const ACT: u8>(
     simd: S,
-    input: &[f32],
     stored: usize,
     activation: &Activation,
     output: &mut [f32],
@@ -101,18 +96,15 @@ fn activate_all<S: Simd, const ACT: u8>(
     simd.vectorize(
         #[inline(always)]
         || {
-            for (pixel, output) in input
-                .chunks_exact(stored)
-                .zip(output.chunks_exact_mut(stored))
-            {
+            for pixel in output.chunks_exact_mut(stored) {
                 for channel in (0..stored).step_by(LANES) {
                     let slopes = match ACT {
                         PRELU => f32x8::from_slice(simd, &activation.slopes()[channel..][..LANES]),
                         _ => f32x8::splat(simd, 0.0),
                     };
-                    let x = f32x8::from_slice(simd, &pixel[channel..][..LANES]);
-                    activated::<S, f32x8<S>, ACT>(simd, x, numbers, slopes)
-                        .store_slice(&mut output[channel..][..LANES]);
+                    let place = &mut pixel[channel..][..LANES];
+                    let x = f32x8::from_slice(simd, place);
+                    activated::<S, f32x8<S>, ACT>(simd, x, numbers, slopes).store_slice(place);
                 }
             }
         },

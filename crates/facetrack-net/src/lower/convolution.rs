@@ -77,8 +77,8 @@ impl Lowering<'_> {
         self.add(Operator::Concat(channels), ids, channels, order)
     }
 
-    /// Adds a convolution in which all outputs may depend on all inputs, of an image, with another
-    /// one that is added to it.
+    /// Adds a convolution of an image whose outputs may depend on all channels. A second image, if
+    /// any, is added to its sums.
     pub(super) fn dense(
         &mut self,
         convolution: &Convolution,

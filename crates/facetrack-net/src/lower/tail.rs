@@ -15,7 +15,7 @@ use crate::kernel::Activation;
 use crate::layer::Window;
 
 impl Lowering<'_> {
-    /// The two convolutions of which the first is `node`, if it is such a one.
+    /// The two convolutions of a tail, if `node` is the first of them.
     pub(super) fn tail(&self, node: &Node) -> Option<Tail> {
         let pointwise = self.only_user(node.output())?;
         let tail = Tail::before(self.graph, pointwise.output())?;

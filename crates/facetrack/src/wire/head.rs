@@ -49,7 +49,7 @@ pub(crate) struct Head {
     /// picture.
     #[serde(skip_deserializing)]
     padded_frames: Option<u64>,
-    /// What ran the networks: `built-in`, or ONNX Runtime's name of its execution provider.
+    /// Runtime of the networks: `built-in`, or ONNX Runtime's name of its execution provider.
     pub(crate) execution_provider: String,
     /// Why the engine ran on that device, in older records: it differs between machines.
     #[cfg_attr(test, schemars(skip))]
