@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import time
@@ -101,8 +102,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def stamps(folder: Path) -> dict[str, int]:
-    """When each marker below a folder was written, by its path."""
-    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.json.done")}
+    """When each marker below a folder was written, by its path.
+
+    Folders of parts vanish during a run: `os.walk` passes over them, `Path.rglob` fails.
+    """
+    markers = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(".json.done")]
+    return {str(marker.relative_to(folder)): marker.stat().st_mtime_ns for marker in markers}
 
 
 def processes(*words: str) -> list[int]:
