@@ -9,12 +9,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use facetrack::engine::opencv::yunet;
+use facetrack::engine::{opencv::yunet, openseeface};
 use facetrack::locate::SearchPaths;
 use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
-use facetrack_graph::{Graph, tflite};
+use facetrack_graph::{Graph, passes, tflite};
 use ndarray::ArrayD;
 
 /// Number of runs in each runtime.
@@ -48,6 +48,48 @@ fn main() -> Result<(), Box<dyn Error>> {
     for [height, width] in [[384, 640], [640, 640]] {
         let name = format!("YuNet {width}×{height}");
         compare(&name, &paths, &yunet, &bytes, &read, &[1, 3, height, width])?;
+    }
+    type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
+    let read_onnx: Rewrite = |_, bytes| {
+        let mut graph = Graph::read(bytes).expect("a published network");
+        graph.set_input_extent(0, Some(1));
+        passes::run(&mut graph, passes::COMMON).expect("a published network");
+        Ok(graph)
+    };
+    let networks: [(&str, &str, Rewrite, [usize; 4]); 7] = [
+        (
+            "openseeface",
+            "mnv3_detection_opt.onnx",
+            openseeface::rewrite::detector,
+            [1, 3, 224, 224],
+        ),
+        (
+            "openseeface",
+            "lm_model0_opt.onnx",
+            |path, bytes| Ok(openseeface::rewrite::landmarks(path, bytes)?.0),
+            [1, 3, 224, 224],
+        ),
+        (
+            "openseeface",
+            "mnv3_gaze32_split_opt.onnx",
+            openseeface::rewrite::gaze,
+            [2, 3, 32, 32],
+        ),
+        (
+            "insightface",
+            "scrfd_500m_bnkps.onnx",
+            read_onnx,
+            [1, 3, 640, 640],
+        ),
+        ("insightface", "2d106det.onnx", read_onnx, [1, 3, 192, 192]),
+        ("insightface", "genderage.onnx", read_onnx, [1, 3, 96, 96]),
+        ("insightface", "w600k_mbf.onnx", read_onnx, [1, 3, 112, 112]),
+    ];
+    for (family, file, rewrite, shape) in networks {
+        let path = paths.model(file, family, None)?;
+        let bytes = fs::read(&path)?;
+        let read = || rewrite(&path, bytes.clone());
+        compare(file, &paths, &path, &bytes, &read, &shape)?;
     }
     Ok(())
 }

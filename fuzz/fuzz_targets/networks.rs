@@ -61,7 +61,7 @@ pub fn onnx(data: &[u8]) {
     let files = || insightface::rewrite::for_processor(data.to_vec());
     let rewrites: [Rewrite; 4] = [
         openseeface::rewrite::detector,
-        openseeface::rewrite::landmarks,
+        |path, bytes| Ok(openseeface::rewrite::landmarks(path, bytes)?.0),
         openseeface::rewrite::gaze,
         yunet::rewrite,
     ];

@@ -466,7 +466,7 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
 #[test]
 fn onnxruntime_is_fetched_with_engines_that_need_it() {
     for (family, is_fetched) in [
-        ("openseeface", true),
+        ("openseeface", false),
         ("insightface", true),
         ("mediapipe", false),
     ] {
@@ -1352,7 +1352,7 @@ fn the_doctor_finds_a_runtime_that_the_loader_knows() {
     let text = doctor();
     for part in [
         "· ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
-        "Only some engines need it: opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface. `facetrack fetch onnxruntime` fetches it",
+        "Only some engines need it: opencv-yunet, opencv-yunet-pyfeat, eos, insightface. `facetrack fetch onnxruntime` fetches it",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }

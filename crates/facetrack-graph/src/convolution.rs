@@ -79,39 +79,21 @@ impl Convolution {
         self.weights.dim().1
     }
 
-    /// Whether it has one filter for each channel.
-    pub fn is_depthwise(&self) -> bool {
-        self.inputs_of_group() == 1 && self.outputs() == self.groups
-    }
-
     /// Whether each output depends on one pixel.
     pub fn is_pointwise(&self) -> bool {
         self.weights.shape()[2..] == [1, 1]
     }
 
-    /// Selects channels by their indices; `None` stands for a channel of zeros. `inputs` are the
-    /// channels that a group takes. The caller sets the groups.
-    #[must_use]
-    pub fn select(&self, outputs: &[Option<usize>], inputs: &[Option<usize>]) -> Self {
-        let mut selected = self.clone();
-        let (_, _, height, width) = self.weights.dim();
-        let shape = (outputs.len(), inputs.len(), height, width);
-        selected.weights = Array4::from_shape_fn(shape, |(output, input, y, x)| {
-            let channels = outputs[output].zip(inputs[input]);
-            channels.map_or(0.0, |(output, input)| self.weights[[output, input, y, x]])
-        });
-        selected.bias = self.bias.as_ref().map(|bias| {
-            let outputs = outputs.iter();
-            outputs.map(|o| o.map_or(0.0, |o| bias[o])).collect()
-        });
-        selected
-    }
-
     /// Selects outputs, in this order. The caller sets the groups.
     #[must_use]
     pub fn with_outputs(&self, kept: impl IntoIterator<Item = usize>) -> Self {
-        let inputs: Vec<Option<usize>> = (0..self.inputs_of_group()).map(Some).collect();
-        self.select(&kept.into_iter().map(Some).collect::<Vec<_>>(), &inputs)
+        let kept: Vec<usize> = kept.into_iter().collect();
+        let bias = self.bias.as_ref();
+        Self {
+            weights: self.weights.select(Axis(0), &kept),
+            bias: bias.map(|bias| kept.iter().map(|output| bias[*output]).collect()),
+            ..self.clone()
+        }
     }
 
     /// The outputs of all `parts`, one after the other, as a single convolution. `None` if the
@@ -125,11 +107,7 @@ impl Convolution {
         joined.groups = groups;
         let weights: Vec<_> = parts.iter().map(|part| part.weights.view()).collect();
         joined.weights = concatenate(Axis(0), &weights).ok()?;
-        let bias = |part: &Self| match &part.bias {
-            Some(bias) => bias.clone(),
-            None => vec![0.0; part.outputs()],
-        };
-        joined.bias = Some(parts.iter().flat_map(bias).collect());
+        joined.bias = Some(parts.iter().flat_map(Self::biases).collect());
         Some(joined)
     }
 
@@ -142,17 +120,6 @@ impl Convolution {
         self.node.op == other.node.op
             && attributes(self) == attributes(other)
             && self.weights.shape()[1..] == other.weights.shape()[1..]
-    }
-
-    /// Removes the activation.
-    #[must_use]
-    pub fn without_activation(mut self) -> Self {
-        self.node.op = "Conv".to_owned();
-        self.node.domain.clear();
-        self.node
-            .attributes
-            .retain(|own| own.name != ACTIVATION && own.name != ACTIVATION_PARAMETERS);
-        self
     }
 
     /// Adds it to `graph` as a node that takes `input`, and returns the output.
@@ -178,20 +145,23 @@ impl Convolution {
         self.node
     }
 
-    /// Adds a node that applies the activation to `input`. `None` for an activation that is not
-    /// known here.
-    pub fn add_activation(&self, graph: &mut Graph, input: Value) -> Option<Value> {
+    /// The bias of each output.
+    pub fn biases(&self) -> Vec<f32> {
+        let bias = self.bias.clone();
+        bias.unwrap_or_else(|| vec![0.0; self.outputs()])
+    }
+
+    /// The range that its activation limits its outputs to, minimum first. `None` for an activation
+    /// that is not known here.
+    pub fn range(&self) -> Option<[f32; 2]> {
         let Some(activation) = self.node.attribute(ACTIVATION) else {
-            return Some(input);
+            return Some([f32::NEG_INFINITY, f32::INFINITY]);
         };
         let parameters = self.node.attribute(ACTIVATION_PARAMETERS);
         let parameters = parameters.map_or(&[][..], |own| &own.floats);
         match (activation.s.as_deref()?, parameters) {
-            (b"Relu", _) => Some(graph.add("Relu", &[input], vec![])),
-            (b"Clip", [least, most]) => {
-                let [least, most] = [*least, *most].map(|bound| graph.add_floats(&[], &[bound]));
-                Some(graph.add("Clip", &[input, least, most], vec![]))
-            }
+            (b"Relu", _) => Some([0.0, f32::INFINITY]),
+            (b"Clip", [least, most]) if least <= most => Some([*least, *most]),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ pub mod outline;
 pub mod parts;
 pub mod passes;
 pub mod proto;
+pub mod tail;
 pub mod tflite;
 
 use std::ops::Range;
@@ -366,20 +367,6 @@ impl Graph {
     /// Adds a node whose output has an unknown shape.
     pub fn add(&mut self, op: &str, inputs: &[Value], attributes: Vec<Attribute>) -> Value {
         self.add_shaped(op, inputs, attributes, Vec::new())
-    }
-
-    /// Adds a node with two outputs of unknown shapes.
-    pub fn add_pair(
-        &mut self,
-        op: &str,
-        inputs: &[Value],
-        attributes: Vec<Attribute>,
-    ) -> [Value; 2] {
-        let outputs = [self.add(op, inputs, attributes), self.add_value(Vec::new())];
-        if let Some(node) = self.nodes.last_mut() {
-            node.outputs = outputs.to_vec();
-        }
-        outputs
     }
 
     /// Adds an element-wise node, whose output has the shape of its first input.

@@ -7,14 +7,11 @@
 //! pooling, sums and products of images of one size, Relu, and concatenation of whole blocks. Before
 //! all other operators it leaves the layout, and returns to it after them.
 
-mod blocks;
-mod gates;
 mod hard_sigmoid;
 mod layer_norm;
 mod merge;
 mod prelu;
 mod rows;
-pub mod tail;
 mod taps;
 
 use super::{Graph, Result};
@@ -32,16 +29,8 @@ pub const COMMON: &[Pass] = &[
     rows::skip_unused,
 ];
 
-// In ONNX Runtime, each network gets the passes that were measured with it. The others either find
-// nothing in it or make ONNX Runtime choose other kernels, which round differently.
-
 /// The passes of OpenSeeFace's networks.
-pub const OPENSEEFACE: &[Pass] = &[
-    |graph| at_each_node(graph, hard_sigmoid::fuse),
-    |graph| at_each_node(graph, gates::stretch),
-    tail::split_all,
-    |graph| blocks::round_channels(graph, blocks::native()),
-];
+pub const OPENSEEFACE: &[Pass] = &[|graph| at_each_node(graph, hard_sigmoid::fuse)];
 
 /// The passes of networks that run in ONNX Runtime.
 pub const ONNX_RUNTIME: &[Pass] = &[|graph| at_each_node(graph, prelu::split)];

@@ -61,6 +61,7 @@ fn engines_whose_networks_are_built_in_need_no_runtime() {
     for (kind, runtime) in [
         (EngineKind::MediaPipe, RuntimeChoice::Auto),
         (EngineKind::MediaPipe, RuntimeChoice::BuiltIn),
+        (EngineKind::OpenSeeFace, RuntimeChoice::Auto),
         (EngineKind::OpenCvYunet, RuntimeChoice::BuiltIn),
         (EngineKind::OpenCvYunetPyfeat, RuntimeChoice::BuiltIn),
         (EngineKind::Eos, RuntimeChoice::BuiltIn),

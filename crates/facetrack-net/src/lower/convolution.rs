@@ -29,7 +29,7 @@ impl Lowering<'_> {
         {
             return Ok(yielded);
         }
-        let activation = fused_activation(node)?;
+        let activation = fused_activation(&convolution)?;
         let mut output = node.output();
         if activation == Activation::Linear
             && let Some((after, factors, added)) = self.normalized(output, convolution.outputs())
@@ -89,7 +89,7 @@ impl Lowering<'_> {
         let (channels, stored) = self.channels[piece.id];
         let (outputs, inputs, height, width) = convolution.weights.dim();
         let weights = &convolution.weights;
-        let bias = bias(convolution);
+        let bias = convolution.biases();
         let of_group = outputs / convolution.groups;
         let packed = if self.is_planar(piece) {
             self.reserve(&[height, channels, width, padded(outputs)])?;
@@ -128,7 +128,7 @@ impl Lowering<'_> {
             let channels = (0..outputs).map(|output| output / of_group * inputs + input);
             let own = self.select(piece, channels.collect())?;
             let bias = match sum {
-                None => bias(convolution),
+                None => convolution.biases(),
                 Some(_) => vec![0.0; outputs],
             };
             self.reserve(&[height, width, padded(outputs)])?;
@@ -236,15 +236,9 @@ pub(super) fn is_joined(convolution: &Convolution) -> bool {
     convolution.groups == 1 || padded(outputs) == padded(outputs / convolution.groups)
 }
 
-/// The bias of each output.
-fn bias(convolution: &Convolution) -> Vec<f32> {
-    let bias = convolution.bias.clone();
-    bias.unwrap_or_else(|| vec![0.0; convolution.outputs()])
-}
-
 /// Changes each output by a factor and a summand.
 fn scale(convolution: &mut Convolution, factors: &[f32], added: &[f32]) {
-    let bias = bias(convolution);
+    let bias = convolution.biases();
     let changed = bias
         .iter()
         .zip(factors)
@@ -311,16 +305,10 @@ fn pads(node: &Node) -> Result<[usize; 4]> {
 }
 
 /// The activation in a convolution of ONNX Runtime's own.
-pub(super) fn fused_activation(node: &Node) -> Result<Activation> {
-    let Some(name) = node.attribute("activation").and_then(|own| own.s.clone()) else {
-        return Ok(Activation::Linear);
-    };
-    let numbers = node
-        .attribute("activation_params")
-        .map(|own| &own.floats[..]);
-    match (&name[..], numbers) {
-        (b"Relu", _) => Ok(Activation::relu()),
-        (b"Clip", Some([low, high])) => Ok(Activation::Clip(*low, *high)),
-        _ => Err(format!("the activation {}", String::from_utf8_lossy(&name))),
+pub(super) fn fused_activation(convolution: &Convolution) -> Result<Activation> {
+    match convolution.range() {
+        Some([f32::NEG_INFINITY, f32::INFINITY]) => Ok(Activation::Linear),
+        Some([low, high]) => Ok(Activation::Clip(low, high)),
+        None => Err("an activation that is not known".to_owned()),
     }
 }

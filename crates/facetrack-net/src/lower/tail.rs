@@ -6,7 +6,7 @@
 
 use facetrack_graph::Node;
 use facetrack_graph::convolution::Convolution;
-use facetrack_graph::passes::tail::Tail;
+use facetrack_graph::tail::Tail;
 use ndarray::Array4;
 
 use super::convolution::{fused_activation, has_filters, is_joined, window};
@@ -61,7 +61,7 @@ impl Lowering<'_> {
         inputs: [usize; 2],
         outputs: [usize; 2],
     ) -> Result<Piece> {
-        let of_filters = fused_activation(&tail.spatial.node)?;
+        let of_filters = fused_activation(&tail.spatial)?;
         let mut sum = None;
         for filter in 0..tail.filters {
             let filters = tail.depthwise(inputs[0]..inputs[1], filter);
@@ -69,7 +69,7 @@ impl Lowering<'_> {
             let is_last = filter + 1 == tail.filters;
             let pointwise = without_groups(tail, filter, inputs, outputs, is_last);
             let activation = match is_last {
-                true => fused_activation(&tail.pointwise.node)?,
+                true => fused_activation(&tail.pointwise)?,
                 false => Activation::Linear,
             };
             sum = Some(self.dense(&pointwise, (filtered, sum), Window::PIXEL, &activation)?);

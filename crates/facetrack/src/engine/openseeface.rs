@@ -8,6 +8,7 @@
 pub(crate) mod faces;
 mod load;
 mod networks;
+mod peaks;
 pub mod rewrite;
 mod tracking;
 
@@ -25,7 +26,8 @@ use tracking::Tracking;
 pub(super) use faces::FACE_POINTS;
 pub use faces::Faces;
 pub use load::load;
-pub use networks::{LandmarkContract, Networks, Opened, PEAK_VALUES};
+pub use networks::{LandmarkContract, Networks, Opened};
+pub use peaks::{Peak, Peaks};
 
 /// Default minimum scores: `--detection-threshold` and `--threshold` of `facetracker.py`, the
 /// second for the landmark models 0…4.
@@ -97,7 +99,6 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::GazeModel,
     ],
     thresholds: THRESHOLDS,
-    needs_onnxruntime: true,
     ..EngineEntry::new("openseeface", |config| Ok(describe(config)), load)
 };
 
@@ -121,7 +122,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
 
 /// Creates the engine that runs `networks`, which were read from `files`.
 pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig) -> Engine {
-    let faces = Faces::new(config, &networks.contract);
+    let faces = Faces::new(config, &networks.peaks.contract);
     let info = EngineInfo {
         models: files,
         ..describe(config)

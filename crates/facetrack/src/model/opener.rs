@@ -16,7 +16,7 @@ use crate::words::choices;
 choices! {
     /// The runtime of networks on the CPU.
     pub enum RuntimeChoice, words runtime_words {
-        Auto = "auto": "the built-in runtime for the networks of MediaPipe, ONNX Runtime for all others and for those that the built-in runtime does not support",
+        Auto = "auto": "the built-in runtime for the networks of MediaPipe and OpenSeeFace, ONNX Runtime for all others and for those that the built-in runtime does not support",
         BuiltIn = "built-in": "the built-in runtime; a network that it does not support is an error",
         OnnxRuntime = "onnxruntime": "ONNX Runtime",
     }

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use drawn::{Face, draw};
-use facetrack::engine::openseeface::{PEAK_VALUES, rewrite};
+use facetrack::engine::openseeface::{Peaks, rewrite};
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, openseeface};
-use facetrack::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
-use facetrack::model::{Model, ModelError};
+use facetrack::model::runtime::SessionOptions;
+use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
 use facetrack_graph::Graph;
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};
 use serde::Deserialize;
@@ -22,15 +22,22 @@ use serde::Deserialize;
 /// about 1, cells of peaks aside, which are equal.
 const TOLERANCE: f32 = 2e-5;
 
+/// Values of a peak that were recorded.
+const PEAK_VALUES: usize = 4;
+
 /// Points of the landmark network.
 const POINTS: usize = 66;
+
+const RUNTIMES: [RuntimeChoice; 2] = [RuntimeChoice::BuiltIn, RuntimeChoice::OnnxRuntime];
 
 type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
 
 /// The networks: name of the file, name of what was recorded, the rewriting.
 const NETWORKS: [(&str, &str, Rewrite); 3] = [
     ("mnv3_detection_opt.onnx", "detector", rewrite::detector),
-    ("lm_model0_opt.onnx", "landmarks", rewrite::landmarks),
+    ("lm_model0_opt.onnx", "landmarks", |path, bytes| {
+        Ok(rewrite::landmarks(path, bytes)?.0)
+    }),
     ("mnv3_gaze32_split_opt.onnx", "gaze", rewrite::gaze),
 ];
 
@@ -95,23 +102,59 @@ fn published(file: &str) -> Option<(PathBuf, Vec<u8>)> {
     Some((path, bytes))
 }
 
-fn runtime() -> Option<OnnxRuntime> {
-    OnnxRuntime::load(&installed_paths())
-        .inspect_err(|error| eprintln!("SKIPPED: {error}"))
-        .ok()
+/// The network that `read` makes of `path`, in each runtime that is installed.
+fn in_each_runtime(
+    path: &Path,
+    read: impl Fn() -> Result<Graph, ModelError>,
+) -> Vec<Box<dyn Model>> {
+    let paths = installed_paths();
+    let open = |choice| {
+        let opener = Opener::new(&paths, choice);
+        let key = path.display().to_string();
+        match opener.open(path, key.as_bytes(), &read, SessionOptions::default()) {
+            Err(error @ ModelError::Runtime { .. }) => {
+                eprintln!("SKIPPED: {error}");
+                None
+            }
+            model => Some(model.unwrap()),
+        }
+    };
+    RUNTIMES.into_iter().filter_map(open).collect()
 }
 
-/// The rewritten network.
-fn network(index: usize) -> Option<OnnxModel> {
-    let runtime = runtime()?;
+/// The rewritten network, in each runtime that is installed; none if it is not installed.
+fn networks(index: usize) -> Vec<Box<dyn Model>> {
     let (file, _, rewrite) = NETWORKS[index];
-    let (path, bytes) = published(file)?;
-    let bytes = rewrite(&path, bytes).unwrap().encode();
-    Some(OnnxModel::from_bytes(&runtime, &path, &bytes, SessionOptions::default()).unwrap())
+    let Some((path, bytes)) = published(file) else {
+        return Vec::new();
+    };
+    in_each_runtime(&path, || rewrite(&path, bytes.clone()))
 }
 
-fn run(model: &mut OnnxModel, input: &Array4<f32>) -> Vec<ArrayD<f32>> {
+fn run(model: &dyn Model, input: &Array4<f32>) -> Vec<ArrayD<f32>> {
     model.run(&[input.view().into_dyn()]).unwrap()
+}
+
+/// The peaks of what `model` yields, as they were recorded: values, cells, offsets.
+fn run_for_peaks(model: &dyn Model, peaks: &Peaks, input: &Array4<f32>) -> Vec<f32> {
+    let answer = run(model, input).remove(0);
+    let peaks = peaks.find(answer.as_slice().unwrap());
+    let column = |value: fn(&openseeface::Peak) -> f32| peaks.iter().map(value).collect();
+    let columns: [Vec<f32>; PEAK_VALUES] = [
+        column(|peak| peak.value),
+        column(|peak| peak.cell as f32),
+        column(|peak| peak.offsets[0]),
+        column(|peak| peak.offsets[1]),
+    ];
+    columns.concat()
+}
+
+/// Compares peaks of `points` landmarks with those that were recorded.
+#[track_caller]
+fn compare_peaks(what: &str, points: usize, ours: &[f32], theirs: &[f32]) {
+    let cells = points..2 * points;
+    assert_eq!(ours[cells.clone()], theirs[cells], "cells of {what}");
+    compare(what, ours, theirs);
 }
 
 #[track_caller]
@@ -124,57 +167,56 @@ fn compare(what: &str, ours: &[f32], theirs: &[f32]) {
 
 #[test]
 fn the_detector_yields_what_the_published_one_does() {
-    let Some(mut model) = network(0) else { return };
     let recorded = recorded("detector");
-    let pictures = pictures().detector;
-    for (picture, theirs) in pictures.iter().zip(recorded.chunks_exact(2 * 56 * 56)) {
-        let [maps, greatest] = run(&mut model, &picture.tensor()).try_into().unwrap();
-        assert_eq!(maps.shape(), [1, 2, 56, 56]);
-        compare("maps", maps.as_slice().unwrap(), theirs);
-        for ((_, c, y, x), value) in greatest
-            .into_dimensionality::<Ix4>()
-            .unwrap()
-            .indexed_iter()
-        {
-            let near = |at: usize| at.saturating_sub(1)..(at + 2).min(56);
-            let near = near(y).flat_map(|y| near(x).map(move |x| [0, c, y, x]));
-            let around: f32 = near.map(|at| maps[&at[..]]).fold(0.0, f32::max);
-            assert_eq!(*value, around, "{c} {y} {x}");
+    for model in networks(0) {
+        let pictures = pictures().detector;
+        for (picture, theirs) in pictures.iter().zip(recorded.chunks_exact(2 * 56 * 56)) {
+            let [maps, greatest] = run(&*model, &picture.tensor()).try_into().unwrap();
+            assert_eq!(maps.shape(), [1, 2, 56, 56]);
+            compare("maps", maps.as_slice().unwrap(), theirs);
+            let greatest = greatest.into_dimensionality::<Ix4>().unwrap();
+            for ((_, c, y, x), value) in greatest.indexed_iter() {
+                let near = |at: usize| at.saturating_sub(1)..(at + 2).min(56);
+                let near = near(y).flat_map(|y| near(x).map(move |x| [0, c, y, x]));
+                let around: f32 = near.map(|at| maps[&at[..]]).fold(0.0, f32::max);
+                assert_eq!(*value, around, "{c} {y} {x}");
+            }
         }
     }
 }
 
 #[test]
 fn the_landmark_network_yields_the_peaks_of_the_published_one() {
-    let Some(mut model) = network(1) else { return };
+    let Some((path, bytes)) = published(NETWORKS[1].0) else {
+        return;
+    };
+    let (graph, peaks) = rewrite::landmarks(&path, bytes).unwrap();
     let recorded = recorded("landmarks");
-    let pictures = pictures().landmarks;
-    for (picture, theirs) in pictures
-        .iter()
-        .zip(recorded.chunks_exact(PEAK_VALUES * POINTS))
-    {
-        let [peaks] = run(&mut model, &picture.tensor()).try_into().unwrap();
-        assert_eq!(peaks.shape(), [PEAK_VALUES, POINTS]);
-        let (ours, cells) = (peaks.as_slice().unwrap(), POINTS..2 * POINTS);
-        assert_eq!(ours[cells.clone()], theirs[cells], "cells");
-        compare("peaks", ours, theirs);
+    for model in in_each_runtime(&path, || Ok(graph.clone())) {
+        let pictures = pictures().landmarks;
+        let recorded = recorded.chunks_exact(PEAK_VALUES * POINTS);
+        for (picture, theirs) in pictures.iter().zip(recorded) {
+            let ours = run_for_peaks(&*model, &peaks, &picture.tensor());
+            compare_peaks("peaks", POINTS, &ours, theirs);
+        }
     }
 }
 
 #[test]
 fn the_gaze_network_yields_what_the_published_one_does() {
-    let Some(mut model) = network(2) else { return };
     let recorded = recorded("gaze");
-    let pictures = pictures().gaze;
-    for (pair, theirs) in pictures
-        .chunks_exact(2)
-        .zip(recorded.chunks_exact(2 * 3 * 64))
-    {
-        let [right, left] = [pair[0].tensor(), pair[1].tensor()];
-        let both = concatenate(Axis(0), &[right.view(), left.view()]).unwrap();
-        let [maps] = run(&mut model, &both).try_into().unwrap();
-        assert_eq!(maps.shape(), [2, 3, 8, 8]);
-        compare("maps", maps.as_slice().unwrap(), theirs);
+    for model in networks(2) {
+        let pictures = pictures().gaze;
+        for (pair, theirs) in pictures
+            .chunks_exact(2)
+            .zip(recorded.chunks_exact(2 * 3 * 64))
+        {
+            let [right, left] = [pair[0].tensor(), pair[1].tensor()];
+            let both = concatenate(Axis(0), &[right.view(), left.view()]).unwrap();
+            let [maps] = run(&*model, &both).try_into().unwrap();
+            assert_eq!(maps.shape(), [2, 3, 8, 8]);
+            compare("maps", maps.as_slice().unwrap(), theirs);
+        }
     }
 }
 
@@ -193,22 +235,16 @@ fn noise(seed: u32, count: usize, low: f64, high: f64) -> Vec<f32> {
 
 #[test]
 fn small_networks_yield_the_peaks_of_the_files() {
-    let Some(runtime) = runtime() else { return };
     let input = noise(5, 3 * 56 * 56, -2.0, 2.0);
     let input = Array4::from_shape_vec([1, 3, 56, 56], input).unwrap();
     for name in ["small_openseeface", "small_plain"] {
         let path = golden("networks").join(name).with_extension("onnx");
-        let graph = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
-        let bytes = graph.encode();
-        let options = SessionOptions::default();
-        let mut model = OnnxModel::from_bytes(&runtime, &path, &bytes, options).unwrap();
-        let [peaks] = run(&mut model, &input).try_into().unwrap();
-        assert_eq!(peaks.shape(), [PEAK_VALUES, FEW_POINTS]);
-        compare(
-            name,
-            peaks.as_slice().unwrap(),
-            &recorded_floats(&path.with_extension("bin")),
-        );
+        let (graph, peaks) = rewrite::landmarks(&path, fs::read(&path).unwrap()).unwrap();
+        let recorded = recorded_floats(&path.with_extension("bin"));
+        for model in in_each_runtime(&path, || Ok(graph.clone())) {
+            let ours = run_for_peaks(&*model, &peaks, &input);
+            compare_peaks(name, FEW_POINTS, &ours, &recorded);
+        }
     }
 }
 
@@ -251,8 +287,7 @@ fn damaged_files_are_errors_or_other_networks_but_no_panics() {
 
 #[test]
 fn networks_are_not_taken_for_one_another() {
-    let installed = published(NETWORKS[0].0).is_some() && runtime().is_some();
-    if !installed || published(NETWORKS[1].0).is_none() || published(NETWORKS[2].0).is_none() {
+    if NETWORKS.iter().any(|(file, ..)| published(file).is_none()) {
         return;
     }
     let file = |index: usize| published(NETWORKS[index].0).map(|(path, _)| path);
@@ -300,12 +335,9 @@ fn without_gaze_no_gaze_network_is_read() {
         },
         ..Default::default()
     };
-    let Some(_) = published(NETWORKS[0].0)
-        .and(published(NETWORKS[1].0))
-        .and(runtime())
-    else {
+    if NETWORKS.iter().any(|(file, ..)| published(file).is_none()) {
         return;
-    };
+    }
     let engine = load(EngineKind::OpenSeeFace, &config(false)).unwrap();
     let files: Vec<&str> = engine
         .info

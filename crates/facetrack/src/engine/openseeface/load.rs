@@ -10,7 +10,7 @@ use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
 use crate::locate::SearchPaths;
 use crate::model::runtime::{Memory, SessionOptions};
-use crate::model::{self, ModelError, ModelFile, RuntimeChoice, file};
+use crate::model::{self, ModelError, ModelFile, file};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "openseeface";
@@ -46,31 +46,31 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         options: SessionOptions {
             // Each thread measures a face.
             runs: config.threads,
-            auto: RuntimeChoice::OnnxRuntime,
             ..SessionOptions::default()
         },
     };
     let find = |name, explicit| config.paths.model(name, FAMILY, explicit);
-    // The largest comes first, because the runtime reuses the memory that it allocates to load it.
+    // The largest comes first, because ONNX Runtime reuses the memory that it allocates to load it.
     let open_gaze = || {
         let path = find(GAZE, config.gaze_model.as_deref());
-        opener.open(ModelRole::Gaze, path, rewrite::gaze)
+        opener.open(ModelRole::Gaze, path, whole(rewrite::gaze))
     };
     let gaze = config.tracking.gaze.then(open_gaze).transpose()?;
     let path = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
-    let landmarks = opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;
+    let (landmarks, landmarks_file, peaks) =
+        opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;
     // The detector runs only while a face is missing. Several threads would be slower: its
     // operators are small.
     opener.options = SessionOptions {
         memory: Memory::Pieces,
-        auto: RuntimeChoice::OnnxRuntime,
         ..SessionOptions::default()
     };
     let path = find(DETECTOR, config.detector_model.as_deref());
-    let detector = opener.open(ModelRole::Detector, path, rewrite::detector)?;
-    let (gaze, gaze_file) = gaze.unzip();
-    let files = [Some(detector.1), Some(landmarks.1), gaze_file];
-    let networks = Networks::new(detector.0, landmarks.0, gaze)?;
+    let (detector, detector_file, ()) =
+        opener.open(ModelRole::Detector, path, whole(rewrite::detector))?;
+    let (gaze, gaze_file) = gaze.map(|(gaze, file, ())| (gaze, file)).unzip();
+    let files = [Some(detector_file), Some(landmarks_file), gaze_file];
+    let networks = Networks::new(detector, (landmarks, peaks), gaze)?;
     let files = files.into_iter().flatten().collect();
     Ok(assemble(networks, files, config).opened_by(opener.opener))
 }
@@ -96,8 +96,12 @@ fn published(property: &Path) -> Option<Result<&'static str, EngineError>> {
     }))
 }
 
-/// One of [`rewrite`]'s.
-type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
+/// A rewriting that yields nothing but a graph.
+fn whole(
+    rewrite: fn(&Path, Vec<u8>) -> Result<Graph, ModelError>,
+) -> impl Fn(&Path, Vec<u8>) -> Result<(Graph, ()), ModelError> {
+    move |path, bytes| Ok((rewrite(path, bytes)?, ()))
+}
 
 /// Opens networks.
 struct Opener<'a> {
@@ -106,17 +110,21 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    fn open(
+    /// Opens the network that `rewrite` makes of a file, and returns what it makes besides.
+    fn open<T>(
         &self,
         role: ModelRole,
         path: Result<PathBuf, ModelError>,
-        rewrite: Rewrite,
-    ) -> Result<(Opened, ModelFile), EngineError> {
+        rewrite: impl Fn(&Path, Vec<u8>) -> Result<(Graph, T), ModelError>,
+    ) -> Result<(Opened, ModelFile, T), EngineError> {
         let open = |path: PathBuf| {
             let (bytes, file) = file::read(&path, "ONNX")?;
-            let read = || rewrite(&path, bytes.clone());
-            let model = self.opener.open(&path, &bytes, read, self.options)?;
-            Ok((Opened { model, path }, file))
+            let (graph, rest) = rewrite(&path, bytes)?;
+            // Not the file: one that has another role becomes another network.
+            let content = graph.clone().encode();
+            let read = || Ok(graph.clone());
+            let model = self.opener.open(&path, &content, read, self.options)?;
+            Ok((Opened { model, path }, file, rest))
         };
         path.and_then(open).map_err(|error| error.of(role))
     }

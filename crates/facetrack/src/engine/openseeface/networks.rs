@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use crate::engine::network::{Contract, Network, other_tensors, takes};
+use super::peaks::{GROUPS, Peaks};
+use crate::engine::network::{Contract, Network};
 use crate::engine::{EngineError, ModelRole};
 use crate::model::Model;
 
@@ -22,9 +23,6 @@ const GAZE_OUTPUT: [usize; 4] = [2, 3, 8, 8];
 
 /// Name of a landmark network, for messages.
 const LANDMARK_NAME: &str = "OpenSeeFace's landmarks";
-
-/// Number of values per peak: see [`Networks::landmarks`].
-pub const PEAK_VALUES: usize = 4;
 
 /// Sizes of a landmark network. They distinguish OpenSeeFace's models.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,13 +64,6 @@ impl LandmarkContract {
     /// Sizes of all models.
     pub const ALL: [Self; 3] = [Self::FULL, Self::SMALL, Self::TINY];
 
-    /// Sizes of the network `model`, by the shape of its input.
-    fn of(model: &dyn Model) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|contract| takes(model, &contract.input_shape()))
-    }
-
     /// Tensors of all landmark networks, for messages.
     pub(super) fn expected() -> String {
         let all = Self::ALL.map(|c| format!("{:?} to {:?}", c.input_shape(), c.map_shape()));
@@ -89,13 +80,13 @@ impl LandmarkContract {
         Contract {
             name: LANDMARK_NAME,
             input: self.input_shape().to_vec(),
-            outputs: vec![PEAK_VALUES * self.points],
+            outputs: vec![self.map_shape().iter().product()],
         }
     }
 
     /// Shape of the output that a file has.
     pub(super) fn map_shape(&self) -> [usize; 4] {
-        [1, 3 * self.points, self.cells, self.cells]
+        [1, GROUPS * self.points, self.cells, self.cells]
     }
 }
 
@@ -104,12 +95,10 @@ pub struct Networks {
     /// `[1, 3, 224, 224]` to `[1, 2, 56, 56]`, heat map and radii, and `[1, 2, 56, 56]`, the
     /// maximum of the heat map and of the radii around each cell.
     pub detector: Network,
-    /// `[1, 3, input, input]` to `[`[`PEAK_VALUES`]`, points]`, with the sizes of `contract`: for
-    /// each heat map the maximum, the first cell (counted along rows) that has it, and the elements
-    /// of the maps of row offsets and of column offsets in that cell.
+    /// `[1, 3, input, input]` to `[1, cells, cells, 3 · points]`, with the sizes of its contract.
     pub landmarks: Network,
-    /// Sizes of `landmarks`.
-    pub contract: LandmarkContract,
+    /// Finds the peaks in what `landmarks` yields.
+    pub peaks: Peaks,
     /// `[2, 3, 32, 32]`, right eye and left eye, to `[2, 3, 8, 8]`: heat map, offsets. `None`
     /// without gaze.
     pub gaze: Option<Network>,
@@ -132,21 +121,17 @@ impl Networks {
     /// run.
     pub fn new(
         detector: Opened,
-        landmarks: Opened,
+        (landmarks, peaks): (Opened, Peaks),
         gaze: Option<Opened>,
     ) -> Result<Self, EngineError> {
-        let contract = LandmarkContract::of(&*landmarks.model).ok_or_else(|| {
-            let expected = LandmarkContract::expected();
-            other_tensors(&*landmarks.model, &landmarks.path, expected).of(ModelRole::Landmarks)
-        })?;
         let check = |Opened { model, path }, contract, role| {
             Network::checked(model, &path, contract).map_err(|error| error.of(role))
         };
         let check_gaze = |gaze| check(gaze, gaze_contract(), ModelRole::Gaze);
         Ok(Self {
-            landmarks: check(landmarks, contract.tensors(), ModelRole::Landmarks)?,
+            landmarks: check(landmarks, peaks.contract.tensors(), ModelRole::Landmarks)?,
             detector: check(detector, detector_contract(), ModelRole::Detector)?,
-            contract,
+            peaks,
             gaze: gaze.map(check_gaze).transpose()?,
         })
     }

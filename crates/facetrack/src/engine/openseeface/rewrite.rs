@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rewrites the published graphs into equal ones that ONNX Runtime runs faster.
-//!
-//! ONNX Runtime would leave its blocked layout some twenty times: the published graphs write hard
-//! sigmoids as additions, clips and divisions, multiply images by one number per channel, have
-//! numbers of channels that are not whole blocks, and end with convolutions of several filters per
-//! channel. `passes` change that. In addition, offsets are computed only where they are read, which
-//! saves a third of the landmark network's time.
-
-mod peaks;
+//! Rewrites the published graphs into those that run.
 
 use std::path::Path;
 
 use facetrack_graph::{Graph, Reason, passes};
 
-use super::LandmarkContract;
+use super::{LandmarkContract, Peaks};
 use crate::model::{ModelError, format_error, read_onnx};
 
 /// Rewrites the published detector `bytes`, read from `path`, for a single image.
@@ -25,20 +17,19 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
 }
 
 /// Rewrites the published landmark network `bytes`, read from `path`, for a single image. It yields
-/// `[4, n]` of the `n` landmarks: the maximum of each heat map, its cell counted along rows, and
-/// the offsets of row and column there.
+/// what [`Peaks`] takes.
 ///
 /// # Errors
 /// When it is damaged or another network.
-pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
+pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<(Graph, Peaks), ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     let contract = contract(&graph).map_err(|actual| ModelError::Tensors {
         path: path.to_owned(),
         expected: LandmarkContract::expected(),
         actual,
     })?;
-    peaks::find(&mut graph, &contract);
-    finish(path, graph, 1)
+    let peaks = Peaks::cut(&mut graph, contract);
+    Ok((finish(path, graph, 1)?, peaks))
 }
 
 /// Rewrites the published gaze network `bytes`, read from `path`, for two images. It yields the
@@ -52,7 +43,8 @@ pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     finish(path, graph, 2)
 }
 
-/// `graph` for `batch` images, after the passes.
+/// `graph` for `batch` images. Hard sigmoids, which are additions, clips and divisions in the files,
+/// become one operator.
 fn finish(path: &Path, mut graph: Graph, batch: usize) -> Result<Graph, ModelError> {
     graph.set_input_extent(0, Some(batch));
     passes::run(&mut graph, passes::OPENSEEFACE)

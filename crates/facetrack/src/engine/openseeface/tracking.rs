@@ -48,7 +48,7 @@ impl Tracking {
         let of_a_face = FaceNetworks {
             landmarks: LandmarkNetwork {
                 network: networks.landmarks,
-                contract: networks.contract,
+                peaks: networks.peaks.into(),
             },
             gaze: networks.gaze.map(GazeNetwork::new),
         };

@@ -45,8 +45,15 @@ fn detector() -> Opened {
     fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT])
 }
 
-fn landmarks() -> Opened {
-    fake(224, &[&[PEAK_VALUES, 66]])
+/// Shape of what the landmark network yields.
+const CELLS: [usize; 4] = [1, 28, 28, 3 * 66];
+
+fn landmarks() -> (Opened, Peaks) {
+    of_landmarks(fake(224, &[&CELLS]))
+}
+
+fn of_landmarks(opened: Opened) -> (Opened, Peaks) {
+    (opened, Peaks::of_maps(LandmarkContract::FULL))
 }
 
 /// The role of the network with other tensors, and the error.
@@ -62,33 +69,17 @@ fn refused(networks: Result<Networks, EngineError>) -> (ModelRole, String) {
 }
 
 #[test]
-fn landmark_networks_are_known_by_their_tensors() {
-    let cases = [(224, 28, 66, 16.0), (112, 14, 66, 16.0), (56, 7, 30, 8.0)];
-    for (input, cells, points, logit_factor) in cases {
-        let landmarks = fake(input, &[&[PEAK_VALUES, points]]);
-        let networks = Networks::new(detector(), landmarks, None).unwrap();
-        let expected = LandmarkContract {
-            input,
-            cells,
-            points,
-            logit_factor,
-        };
-        assert_eq!(networks.contract, expected);
-    }
-}
-
-#[test]
 fn landmark_networks_with_other_tensors_are_refused() {
     let cases = [
-        fake(225, &[&[PEAK_VALUES, 66]]),
-        fake(224, &[&[PEAK_VALUES, 30]]),
-        fake(56, &[&[PEAK_VALUES, 66]]),
-        fake(224, &[&[1, 198, 28, 28]]),
+        fake(225, &[&CELLS]),
+        fake(224, &[&[1, 28, 28, 90]]),
+        fake(56, &[&CELLS]),
         fake(224, &[]),
         fake(224, &[&DETECTOR_OUTPUT, &DETECTOR_OUTPUT]),
     ];
-    for landmarks in cases {
-        let (role, error) = refused(Networks::new(detector(), landmarks, None));
+    for opened in cases {
+        let networks = Networks::new(detector(), of_landmarks(opened), None);
+        let (role, error) = refused(networks);
         assert_eq!(role, ModelRole::Landmarks);
         assert!(error.contains("/models/a.onnx"), "{error}");
     }
@@ -97,19 +88,19 @@ fn landmark_networks_with_other_tensors_are_refused() {
 #[test]
 fn networks_without_a_single_input_are_refused() {
     for count in [0, 2] {
-        let mut other = landmarks();
+        let mut other = fake(224, &[]);
         let input = other.model.inputs()[0].clone();
         other.model = Box::new(Fake {
             inputs: vec![input; count],
-            outputs: vec![vec![PEAK_VALUES, 66]],
+            outputs: vec![CELLS.to_vec()],
         });
-        refused(Networks::new(detector(), other, None));
+        refused(Networks::new(detector(), of_landmarks(other), None));
     }
 }
 
 #[test]
 fn detectors_with_other_tensors_are_refused() {
-    for detector in [landmarks(), fake(224, &[&DETECTOR_OUTPUT])] {
+    for detector in [landmarks().0, fake(224, &[&DETECTOR_OUTPUT])] {
         let (role, _) = refused(Networks::new(detector, landmarks(), None));
         assert_eq!(role, ModelRole::Detector);
     }

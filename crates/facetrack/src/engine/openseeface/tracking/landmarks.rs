@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The network that measures a face: `landmarks` in `tracker.py`.
 
+use std::sync::Arc;
+
 use super::crop;
 use super::heat;
 use crate::engine::network::Network;
-use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES};
+use crate::engine::openseeface::{LandmarkContract, Peak, Peaks};
 use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
@@ -29,8 +31,8 @@ const LEAST_OF_WORST: f32 = 0.65;
 pub struct LandmarkNetwork {
     /// The network.
     pub network: Network,
-    /// Its sizes.
-    pub contract: LandmarkContract,
+    /// Finds the peaks in its answers.
+    pub peaks: Arc<Peaks>,
 }
 
 impl LandmarkNetwork {
@@ -44,7 +46,7 @@ impl LandmarkNetwork {
         image: &ImageView<'_>,
         window: Window,
     ) -> Result<Option<(Landmarks, f32)>, ModelError> {
-        let side = self.contract.input;
+        let side = self.peaks.contract.input;
         // `preprocess` in `tracker.py` resizes floats. The other networks are shown resized bytes.
         let crop = Crop {
             levels: Levels::Exact,
@@ -54,26 +56,23 @@ impl LandmarkNetwork {
             return Ok(None);
         }
         let outputs = self.network.run()?;
-        Ok(decode(outputs.get(0), &self.contract, &window))
+        let peaks = self.peaks.find(outputs.get(0));
+        Ok(decode(&peaks, &self.peaks.contract, &window))
     }
 }
 
-/// The landmarks in an answer for `window`, and their score.
+/// The landmarks with these peaks in an answer for `window`, and their score.
 fn decode(
-    answer: &[f32],
+    peaks: &[Peak],
     contract: &LandmarkContract,
     window: &Window,
 ) -> Option<(Landmarks, f32)> {
-    if answer.len() != PEAK_VALUES * contract.points {
-        return None;
-    }
-    let [values, cells, rows, columns] =
-        std::array::from_fn(|row| &answer[row * contract.points..][..contract.points]);
     let place = Place { contract, window };
-    let scored: Vec<Scored> = (0..contract.points)
-        .map(|i| place.scored(values[i], cells[i], [rows[i], columns[i]]))
+    let scored: Vec<Scored> = peaks
+        .iter()
+        .map(|peak| place.scored(peak))
         .collect::<Option<_>>()?;
-    let mean = values.iter().sum::<f32>() / values.len() as f32;
+    let mean = peaks.iter().map(|peak| peak.value).sum::<f32>() / peaks.len() as f32;
     Some(match scored.len() {
         30 => of_30(&scored, mean),
         _ => (landmarks(scored), mean),
@@ -90,25 +89,21 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The landmark whose heat map has its maximum `score` in the cell with the number `counted`,
-    /// and whose offset maps have the elements `down` and `across` there; `None` if the score is
-    /// not finite, or a map has no such cell. If an offset is NaN, the point is at the origin and
-    /// has the score 0.
-    fn scored(&self, score: f32, counted: f32, [down, across]: [f32; 2]) -> Option<Scored> {
+    /// The landmark with this peak; `None` if its score is not finite. If an offset is NaN, the
+    /// point is at the origin and has the score 0.
+    fn scored(&self, peak: &Peak) -> Option<Scored> {
         let (window, cells) = (self.window, self.contract.cells);
-        let cell = counted as usize;
-        if !(score.is_finite() && counted >= 0.0 && cell < cells * cells) {
-            return None;
-        }
+        let Peak { value, cell, .. } = *peak;
+        let [down, across] = peak.offsets;
         let landmark = Landmark {
             x: window.x as f32 + self.scaled(window.width, cell % cells, across),
             y: window.y as f32 + self.scaled(window.height, cell / cells, down),
             z: 0.0,
         };
         if (landmark.x + landmark.y).is_nan() {
-            return Some((Landmark::default(), 0.0));
+            return value.is_finite().then_some((Landmark::default(), 0.0));
         }
-        Some((landmark, score))
+        value.is_finite().then_some((landmark, value))
     }
 
     /// Position in a window that is `pixels` wide or high, px. The cells span the input from its
@@ -154,12 +149,14 @@ mod tests {
         height: 224,
     };
 
-    /// An answer with peaks of 0.75 in the first cells, without offsets.
-    fn flat(contract: &LandmarkContract) -> Vec<f32> {
-        [0.75, 0.0, 0.5, 0.5]
-            .iter()
-            .flat_map(|value| vec![*value; contract.points])
-            .collect()
+    /// Peaks of 0.75 in the first cells, without offsets.
+    fn flat(contract: &LandmarkContract) -> Vec<Peak> {
+        let peak = Peak {
+            value: 0.75,
+            cell: 0,
+            offsets: [0.5; 2],
+        };
+        vec![peak; contract.points]
     }
 
     #[test]
@@ -178,12 +175,13 @@ mod tests {
             (0, 0, 0.5, f32::NAN, 0.0, 0.0),
             (0, 0, f32::NAN, 0.5, 0.0, 0.0),
         ] {
-            let mut answer = flat(&contract);
-            answer[7] = 1.125;
-            answer[66 + 7] = (row * contract.cells + column) as f32;
-            answer[132 + 7] = down;
-            answer[198 + 7] = across;
-            let (landmarks, score) = decode(&answer, &contract, &WINDOW).unwrap();
+            let mut peaks = flat(&contract);
+            peaks[7] = Peak {
+                value: 1.125,
+                cell: row * contract.cells + column,
+                offsets: [down, across],
+            };
+            let (landmarks, score) = decode(&peaks, &contract, &WINDOW).unwrap();
             let point = landmarks.points[7];
             assert!(
                 (point.x - x).abs() < 1e-3 && (point.y - y).abs() < 1e-3,
@@ -198,13 +196,13 @@ mod tests {
 
     #[test]
     fn thirty_points_stand_for_all_landmarks() {
-        let mut answer = flat(&TINY);
+        let mut peaks = flat(&TINY);
         // A point in its own cell, with its own score: 0.75 and more.
-        for point in 0..30 {
-            answer[point] = 0.75 + point as f32 / 256.0;
-            answer[30 + point] = point as f32;
+        for (point, peak) in peaks.iter_mut().enumerate() {
+            peak.value = 0.75 + point as f32 / 256.0;
+            peak.cell = point;
         }
-        let (landmarks, score) = decode(&answer, &TINY, &WINDOW).unwrap();
+        let (landmarks, score) = decode(&peaks, &TINY, &WINDOW).unwrap();
         assert_eq!(landmarks.points.len(), 66);
         for (index, point) in [
             (0, 0),
@@ -237,38 +235,21 @@ mod tests {
             ),
             ([(0, 0.25), (6, 0.75), (9, 0.75)], 1.25 / 3.0),
         ] {
-            let mut answer = flat(&TINY);
+            let mut peaks = flat(&TINY);
             for (point, score) in scores {
-                answer[point] = score;
+                peaks[point].value = score;
             }
-            let (_, score) = decode(&answer, &TINY, &WINDOW).unwrap();
+            let (_, score) = decode(&peaks, &TINY, &WINDOW).unwrap();
             assert!((score - want).abs() < 1e-6, "{scores:?}: {score}");
         }
     }
 
     #[test]
-    fn answers_that_make_no_sense_are_no_face() {
-        let contract = LandmarkContract::FULL;
-        // Values of peaks, and cells.
-        for (index, value) in [
-            (0, f32::NAN),
-            (65, f32::INFINITY),
-            (7, f32::NEG_INFINITY),
-            (66, -1.0),
-            (66, 784.0),
-            (131, f32::NAN),
-            (131, f32::INFINITY),
-        ] {
-            let mut answer = flat(&contract);
-            answer[index] = value;
-            assert_eq!(decode(&answer, &contract, &WINDOW), None, "{index} {value}");
-        }
-        for length in [0, 1, 66, 4 * 66 - 1, 4 * 66 + 1] {
-            assert_eq!(
-                decode(&vec![0.75; length], &contract, &WINDOW),
-                None,
-                "{length}"
-            );
+    fn scores_that_make_no_sense_are_no_face() {
+        for (point, value) in [(0, f32::NAN), (65, f32::INFINITY), (7, f32::NEG_INFINITY)] {
+            let mut peaks = flat(&LandmarkContract::FULL);
+            peaks[point].value = value;
+            assert_eq!(decode(&peaks, &LandmarkContract::FULL, &WINDOW), None);
         }
     }
 }

@@ -11,7 +11,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use super::*;
 use crate::engine::network::Network;
 use crate::engine::openseeface::networks::{detector_contract, gaze_contract};
-use crate::engine::openseeface::{LandmarkContract, PEAK_VALUES, Settings, THRESHOLDS};
+use crate::engine::openseeface::{LandmarkContract, Peaks, Settings, THRESHOLDS};
 use crate::geometry::Point;
 use crate::model::{Model, TensorSpec};
 use crate::observation::Pupil;
@@ -66,7 +66,8 @@ fn detector(script: &mut Script) -> Vec<ArrayD<f32>> {
 fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
     script.landmark_runs += 1;
     let score = script.scores.pop_front().unwrap_or(0.0);
-    let mut peaks = ArrayD::from_elem(IxDyn(&[PEAK_VALUES, 66]), 0.5);
+    let mut cells = ArrayD::from_elem(IxDyn(&[1, 28, 28, 3 * 66]), 0.5);
+    cells.slice_mut(ndarray::s![.., .., .., ..66]).fill(-1.0);
     for point in 0..66 {
         let [row, column] = match point {
             0 => [3, 3],
@@ -77,10 +78,9 @@ fn landmark_network(script: &mut Script) -> Vec<ArrayD<f32>> {
             45 => [10, 19],
             _ => [14, 14],
         };
-        peaks[[0, point]] = score;
-        peaks[[1, point]] = (row * 28 + column) as f32;
+        cells[[0, row, column, point]] = score;
     }
-    vec![peaks]
+    vec![cells]
 }
 
 /// Pupils in the middle of the eyes: cell 4 of 8.
@@ -116,7 +116,7 @@ fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> 
     let networks = Networks {
         detector: network(detector, detector_contract()),
         landmarks: network(landmark_network, LandmarkContract::FULL.tensors()),
-        contract: LandmarkContract::FULL,
+        peaks: Peaks::of_maps(LandmarkContract::FULL),
         gaze: Some(network(gaze_network, gaze_contract())),
     };
     let config = EngineConfig {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The convolutions at OpenSeeFace's networks' ends: one with several filters per channel, and one
+//! of single pixels after it, both in groups.
+
+use std::ops::Range;
+
+use super::convolution::Convolution;
+use super::{Graph, Value};
+
+/// The two convolutions.
+pub struct Tail {
+    /// Its output 'filters · c + i' is filter i of channel c.
+    pub spatial: Convolution,
+    /// Filters of a channel.
+    pub filters: usize,
+    /// The convolution of single pixels; its groups share nothing.
+    pub pointwise: Convolution,
+}
+
+impl Tail {
+    /// The tail that yields `output`.
+    pub fn before(graph: &Graph, output: Value) -> Option<Self> {
+        let pointwise = Convolution::yielding(graph, output)?;
+        let spatial = Convolution::yielding(graph, pointwise.input())?;
+        let filters = spatial.outputs() / spatial.groups;
+        let fits = pointwise.is_pointwise()
+            && spatial.inputs_of_group() == 1
+            && filters > 1
+            && pointwise.inputs_of_group() * pointwise.groups == spatial.outputs()
+            && pointwise.inputs_of_group().is_multiple_of(filters);
+        fits.then_some(Self {
+            spatial,
+            filters,
+            pointwise,
+        })
+    }
+
+    /// Channels of the input that a group depends on.
+    pub fn inputs_of_group(&self) -> usize {
+        self.pointwise.inputs_of_group() / self.filters
+    }
+
+    /// Outputs of a group.
+    pub fn outputs_of_group(&self) -> usize {
+        self.pointwise.outputs() / self.pointwise.groups
+    }
+
+    /// Whether its filters look at `side` × `side` pixels, and its output has the size of its input.
+    pub fn has_window(&self, side: usize) -> bool {
+        let is = |name, value: i64, count| {
+            let own = self.spatial.node.attribute(name);
+            own.is_some_and(|own| own.ints == vec![value; count])
+        };
+        let pad = side as i64 / 2;
+        self.spatial.weights.shape()[2..] == [side; 2] && is("pads", pad, 4) && is("strides", 1, 2)
+    }
+
+    /// The convolution with filter `filter` of each of the channels `channels`.
+    pub fn depthwise(&self, channels: Range<usize>, filter: usize) -> Convolution {
+        let groups = channels.len();
+        let outputs = channels.map(|channel| channel * self.filters + filter);
+        Convolution {
+            groups,
+            ..self.spatial.with_outputs(outputs)
+        }
+    }
+
+    /// Weight of filter `filter` of `channel`, a channel of its group, in `output`.
+    pub fn weight(&self, output: usize, channel: usize, filter: usize) -> f32 {
+        self.pointwise.weights[[output, channel * self.filters + filter, 0, 0]]
+    }
+}
