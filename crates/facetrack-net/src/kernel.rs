@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The inner loops: a row of an image at a time, channels last, with the number of channels in
-//! memory rounded up to [`LANES`].
+//! The inner loops: a row of an image at a time.
+//!
+//! A row lies in memory in blocks of [`BLOCK`] channels: all pixels of the first block, then all
+//! pixels of the next. So a kernel that has one filter for each channel reads a contiguous piece.
 //!
 //! Each output is one sum in a fixed order, with fused multiplications and additions where the
 //! processor has them. So the results do not depend on the width of its vectors.
@@ -9,14 +11,82 @@ pub mod dense;
 pub mod depthwise;
 pub mod rows;
 
+use std::ops::Range;
+
 use fearless_simd::{SimdFloat, prelude::*};
 
 /// Channels of an image in memory are a multiple of this.
 pub const LANES: usize = 8;
 
+/// Channels of a block. The last block of a row may have [`LANES`].
+pub const BLOCK: usize = 2 * LANES;
+
 /// The number of channels in memory.
 pub fn padded(channels: usize) -> usize {
     channels.next_multiple_of(LANES)
+}
+
+/// How a row of an image lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub width: usize,
+    /// Pixels of zeros before and behind the row.
+    pub margins: [usize; 2],
+    /// Channels in memory.
+    pub stored: usize,
+    /// Channels of a block: [`BLOCK`], or 1 for an input that comes with its channels first.
+    pub block: usize,
+}
+
+impl Layout {
+    /// Pixels in memory.
+    fn whole(&self) -> usize {
+        self.margins[0] + self.width + self.margins[1]
+    }
+
+    /// Floats of a row.
+    pub fn len(&self) -> usize {
+        self.whole() * self.stored
+    }
+
+    /// The first channels of all blocks.
+    pub fn blocks(&self) -> impl Iterator<Item = usize> + use<> {
+        (0..self.stored).step_by(self.block)
+    }
+
+    /// Channels of the block that begins with `first`.
+    pub fn lanes(&self, first: usize) -> usize {
+        self.block.min(self.stored - first)
+    }
+
+    /// The pixels of the block that begins with `first`, margins included.
+    pub fn piece(&self, first: usize) -> Range<usize> {
+        first * self.whole()..(first + self.lanes(first)) * self.whole()
+    }
+
+    /// The pixels of the block that begins with `first`, without margins.
+    pub fn inner(&self, first: usize) -> Range<usize> {
+        let (start, lanes) = (self.at(0, first), self.lanes(first));
+        start..start + self.width * lanes
+    }
+
+    /// The place of an element.
+    pub fn at(&self, x: usize, channel: usize) -> usize {
+        let lane = channel % self.block;
+        let first = channel - lane;
+        first * self.whole() + (self.margins[0] + x) * self.lanes(first) + lane
+    }
+}
+
+/// The rows of an image that a row of pixels is computed from.
+pub struct Row<'a> {
+    /// One for each row of the kernel.
+    pub rows: &'a [&'a [f32]],
+    pub layout: Layout,
+    /// The first pixel that is read, margins included.
+    pub first: usize,
+    /// Pixels between the inputs of neighbouring outputs.
+    pub stride: usize,
 }
 
 /// What follows a sum.
@@ -33,66 +103,80 @@ pub enum Activation {
     HardSwish(f32, f32),
 }
 
-/// [`Activation`] as a constant of a kernel. There are few, since each kernel is compiled for each.
-const LINEAR: u8 = 0;
-const CLIP: u8 = 1;
-const PRELU: u8 = 2;
-const HARD_SWISH: u8 = 3;
-
 impl Activation {
     /// The negative numbers stay 0.
     pub fn relu() -> Self {
         Self::Clip(0.0, f32::INFINITY)
     }
-
-    /// Its two numbers; unused by those that have none.
-    fn numbers(&self) -> [f32; 2] {
-        match *self {
-            Self::Linear | Self::PRelu(_) => [0.0; 2],
-            Self::Clip(a, b) | Self::HardSwish(a, b) => [a, b],
-        }
-    }
-
-    /// Its factors; none of those that have none.
-    fn slopes(&self) -> &[f32] {
-        match self {
-            Self::PRelu(slopes) => slopes,
-            _ => &[],
-        }
-    }
 }
-
-/// Calls a function with the activation as its last constant.
-macro_rules! with_activation {
-    ($activation:expr, $name:ident::<$($generic:tt),*>($($argument:expr),* $(,)?)) => {
-        match $activation {
-            Activation::Linear => $name::<$($generic,)* { LINEAR }>($($argument),*),
-            Activation::Clip(..) => $name::<$($generic,)* { CLIP }>($($argument),*),
-            Activation::PRelu(_) => $name::<$($generic,)* { PRELU }>($($argument),*),
-            Activation::HardSwish(..) => $name::<$($generic,)* { HARD_SWISH }>($($argument),*),
-        }
-    };
-}
-pub(crate) use with_activation;
 
 /// A vector of floats.
 pub trait Vector<S: Simd>: SimdFloat<S, Element = f32> {}
 
 impl<S: Simd, V: SimdFloat<S, Element = f32>> Vector<S> for V {}
 
-/// `x` after the activation `ACT`; `slopes` are the factors of its channels.
+/// Hands on the sums of the pixels and vectors of channels of a tile, after the activation.
+/// `first` is the first of the channels.
 #[inline(always)]
-fn activated<S: Simd, V: Vector<S>, const ACT: u8>(
+fn finish<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
     simd: S,
-    x: V,
-    [a, b]: [f32; 2],
-    slopes: V,
-) -> V {
+    sums: [[V; Q]; P],
+    activation: &Activation,
+    first: usize,
+    store: impl FnMut(usize, usize, V),
+) {
     let all = |number| V::splat(simd, number);
-    match ACT {
-        PRELU => x.min(all(0.0)).mul_add(slopes, x.max(all(0.0))),
-        HARD_SWISH => x * x.mul_add(all(a), all(b)).max(all(0.0)).min(all(1.0)),
-        CLIP => x.max(all(a)).min(all(b)),
-        _ => x,
+    let zero = all(0.0);
+    match *activation {
+        Activation::Linear => each(
+            sums,
+            #[inline(always)]
+            |x, _| x,
+            store,
+        ),
+        Activation::Clip(low, high) => {
+            let (low, high) = (all(low), all(high));
+            each(
+                sums,
+                #[inline(always)]
+                |x, _| x.max(low).min(high),
+                store,
+            );
+        }
+        Activation::HardSwish(alpha, beta) => {
+            let (alpha, beta, one) = (all(alpha), all(beta), all(1.0));
+            each(
+                sums,
+                #[inline(always)]
+                |x, _| x * x.mul_add(alpha, beta).max(zero).min(one),
+                store,
+            );
+        }
+        Activation::PRelu(ref slopes) => {
+            let mut vectors = [zero; Q];
+            for (q, vector) in vectors.iter_mut().enumerate() {
+                *vector = V::from_slice(simd, &slopes[first + q * V::LEN..][..V::LEN]);
+            }
+            each(
+                sums,
+                #[inline(always)]
+                |x, q| x.min(zero).mul_add(vectors[q], x.max(zero)),
+                store,
+            );
+        }
+    }
+}
+
+/// Stores what `of` yields for each sum and the number of its vector.
+#[inline(always)]
+fn each<V: Copy, const P: usize, const Q: usize>(
+    sums: [[V; Q]; P],
+    of: impl Fn(V, usize) -> V,
+    mut store: impl FnMut(usize, usize, V),
+) {
+    for p in 0..P {
+        for q in 0..Q {
+            store(p, q, of(sums[p][q], q));
+        }
     }
 }

@@ -22,9 +22,6 @@ pub const MAX_KERNEL: usize = 8;
 /// Most rows or columns of zeros at each side of an image.
 pub const MAX_PADDING: usize = 64;
 
-/// Most rows of a kernel, times the channels of an input that comes with its channels first.
-pub const MAX_LINES: usize = 32;
-
 /// Number of a tensor.
 pub type Id = usize;
 
@@ -136,6 +133,19 @@ pub enum Arithmetic {
     Div,
 }
 
+impl Arithmetic {
+    /// The result for two elements.
+    #[inline(always)]
+    pub fn of(self, a: f32, b: f32) -> f32 {
+        match self {
+            Self::Add => a + b,
+            Self::Sub => a - b,
+            Self::Mul => a * b,
+            Self::Div => a / b,
+        }
+    }
+}
+
 /// Along which axis a matrix is reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
@@ -152,9 +162,8 @@ pub enum Reduction {
 pub enum Operator {
     /// The input of the network with this number.
     Load(usize),
-    /// A convolution of an image with this number of channels in memory; the second input, if any,
-    /// is added before the activation.
-    Dense(Weights, Window, usize),
+    /// A convolution; the second input, if any, is added before the activation.
+    Dense(Weights, Window),
     /// A convolution with one filter for each channel.
     Depthwise(Filters, Window),
     /// A constant matrix times a matrix; the second input, if any, is added. The constant has a
@@ -228,9 +237,9 @@ impl Layer {
         let input = *input;
         match &self.operator {
             Operator::Load(_) | Operator::Resize(..) => None,
-            Operator::Dense(weights, window, stored) => {
+            Operator::Dense(weights, window) => {
                 let yielded = windowed(input, window, weights.columns())?;
-                (*stored == input.stored && can_be_added(rest, yielded)).then_some(yielded)
+                (weights.stored() == input.stored && can_be_added(rest, yielded)).then_some(yielded)
             }
             Operator::Depthwise(filters, window) => {
                 let yielded = windowed(input, window, input.channels)?;
@@ -313,7 +322,7 @@ impl Layer {
     pub fn rows(&self, index: usize, row: usize, input: &Shape, output: &Shape) -> Range<usize> {
         match (&self.operator, index) {
             (
-                Operator::Dense(_, window, _)
+                Operator::Dense(_, window)
                 | Operator::Depthwise(_, window)
                 | Operator::MaxPool(window),
                 0,
@@ -330,7 +339,7 @@ impl Layer {
     /// The window of its first input.
     pub fn window(&self) -> Option<&Window> {
         match &self.operator {
-            Operator::Dense(_, window, _)
+            Operator::Dense(_, window)
             | Operator::Depthwise(_, window)
             | Operator::MaxPool(window) => Some(window),
             _ => None,

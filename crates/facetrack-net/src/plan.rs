@@ -6,6 +6,7 @@
 //! are kept, in a ring, and they stay in the first cache. Only tensors that another chain takes are
 //! kept as a whole.
 
+use crate::kernel::{BLOCK, Layout};
 use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
 use crate::lower::{Input, Layers};
 
@@ -35,14 +36,19 @@ pub struct Place {
 }
 
 impl Place {
-    /// Floats of a row in memory.
-    pub fn line(&self) -> usize {
-        (self.margins[0] + self.shape.width + self.margins[1]) * self.shape.stored
+    /// How a row lies in memory.
+    pub fn layout(&self) -> Layout {
+        Layout {
+            width: self.shape.width,
+            margins: self.margins,
+            stored: self.shape.stored,
+            block: if self.shape.is_planar { 1 } else { BLOCK },
+        }
     }
 
     /// Where the row begins, margins included.
     pub fn start(&self, row: usize) -> usize {
-        row % self.rows * self.line()
+        row % self.rows * self.layout().len()
     }
 }
 
@@ -92,7 +98,7 @@ impl Plan {
         for (number, chain) in chains.iter().enumerate() {
             let layers = &network.layers[chain.clone()];
             for layer in layers {
-                if places[layer.output].margins != [0; 2] && !layer.inputs.is_empty() {
+                if places[layer.output].margins != [0; 2] {
                     plan.steps.push(Step::Clear(layer.output));
                 }
             }
@@ -105,7 +111,11 @@ impl Plan {
             plan.steps.push(Step::Compute(work?));
         }
         plan.buffers = assign(&mut places, &lives);
-        plan.longest = places.iter().map(Place::line).max().unwrap_or(0);
+        plan.longest = places
+            .iter()
+            .map(|place| place.layout().len())
+            .max()
+            .unwrap_or(0);
         plan.places = places;
         (plan.buffers.iter().sum::<usize>() <= MAX_FLOATS).then_some(plan)
     }
@@ -367,7 +377,7 @@ fn assign(places: &mut [Place], lives: &[Life]) -> Vec<usize> {
     order.sort_by_key(|id| lives[*id].first);
     let mut buffers: Vec<(usize, usize)> = Vec::new();
     for id in order {
-        let length = places[id].rows * places[id].line();
+        let length = places[id].rows * places[id].layout().len();
         let Life {
             first,
             last,

@@ -3,11 +3,8 @@
 
 use fearless_simd::Simd;
 
-use crate::kernel::{dense, depthwise, rows};
-use crate::layer::{
-    Arithmetic, Extent, Interpolation, Layer, MAX_KERNEL, MAX_LINES, Operator, Reduction, Shape,
-    Window,
-};
+use crate::kernel::{Layout, Row, dense, depthwise, rows};
+use crate::layer::{Extent, Interpolation, Layer, MAX_KERNEL, Operator, Reduction, Shape, Window};
 use crate::lower::{Input, Layers, Order, Output};
 use crate::plan::{Place, Plan, Step};
 
@@ -41,32 +38,34 @@ impl State {
     /// Copies a row of an input.
     fn load(&self, input: &Input, row: usize, values: &[f32], line: &mut [f32]) {
         let place = self.plan.places[input.id];
+        let layout = place.layout();
         let Shape {
             height,
             width,
             channels,
-            stored,
-            is_planar,
+            ..
         } = place.shape;
         let [scale, added] = input.scale;
-        let area = height * width;
-        line.fill(0.0);
+        if !place.shape.is_planar {
+            line.fill(0.0);
+        }
         for channel in 0..channels {
             let (from, step) = match input.order {
-                Order::ChannelsFirst => (channel * area + row * width, 1),
+                Order::ChannelsFirst => (channel * height * width + row * width, 1),
                 Order::ChannelsLast => (row * width * channels + channel, channels),
             };
-            if is_planar {
-                let whole = place.margins[0] + width + place.margins[1];
-                let line = &mut line[channel * whole + place.margins[0]..][..width];
-                for (x, value) in line.iter_mut().zip(&values[from..][..width]) {
+            let values = &values[from..];
+            let line = &mut line[layout.at(0, channel)..];
+            if place.shape.is_planar {
+                for (x, value) in line.iter_mut().zip(&values[..width]) {
                     *x = value * scale + added;
                 }
             } else {
-                let line = &mut line[place.margins[0] * stored..];
-                let values = values[from..].iter().step_by(step).take(width);
-                for (pixel, value) in line.chunks_exact_mut(stored).zip(values) {
-                    pixel[channel] = value * scale + added;
+                let line = line
+                    .iter_mut()
+                    .step_by(layout.lanes(channel / layout.block * layout.block));
+                for (x, value) in line.zip(values.iter().step_by(step)).take(width) {
+                    *x = value * scale + added;
                 }
             }
         }
@@ -80,12 +79,14 @@ impl State {
             match step {
                 Step::Clear(id) => {
                     let place = self.plan.places[*id];
-                    let stored = place.shape.stored;
+                    let layout = place.layout();
                     let buffer = &mut self.buffers[place.buffer];
-                    for line in buffer[..place.rows * place.line()].chunks_exact_mut(place.line()) {
-                        line[..place.margins[0] * stored].fill(0.0);
-                        let end = (place.margins[0] + place.shape.width) * stored;
-                        line[end..].fill(0.0);
+                    for line in buffer[..place.rows * layout.len()].chunks_exact_mut(layout.len()) {
+                        for first in layout.blocks() {
+                            let inner = layout.inner(first);
+                            line[layout.piece(first).start..inner.start].fill(0.0);
+                            line[inner.end..layout.piece(first).end].fill(0.0);
+                        }
                     }
                 }
                 Step::Compute(work) => {
@@ -93,22 +94,14 @@ impl State {
                         let layer = &network.layers[work.layer as usize];
                         let place = self.plan.places[layer.output];
                         let mut buffer = std::mem::take(&mut self.buffers[place.buffer]);
-                        if let Operator::Load(index) = layer.operator {
-                            let line =
-                                &mut buffer[place.start(work.row as usize)..][..place.line()];
-                            self.load(
-                                &network.inputs[index],
-                                work.row as usize,
-                                inputs[index],
-                                line,
-                            );
-                            self.buffers[place.buffer] = buffer;
-                            continue;
+                        let row = work.row as usize;
+                        let output = &mut buffer[place.start(row)..][..place.layout().len()];
+                        match layer.operator {
+                            Operator::Load(index) => {
+                                self.load(&network.inputs[index], row, inputs[index], output);
+                            }
+                            _ => self.compute(simd, layer, row, &mut packed, output),
                         }
-                        let start =
-                            place.start(work.row as usize) + place.margins[0] * place.shape.stored;
-                        let output = &mut buffer[start..][..place.shape.width * place.shape.stored];
-                        self.compute(simd, layer, work.row as usize, &mut packed, output);
                         self.buffers[place.buffer] = buffer;
                     }
                 }
@@ -128,26 +121,26 @@ impl State {
         let mut values = Vec::with_capacity(length);
         for piece in pieces {
             let place = &self.plan.places[piece.id];
+            let layout = place.layout();
             let Shape {
                 height,
                 width,
                 channels,
-                stored,
                 ..
             } = place.shape;
-            let lines =
-                || (0..height).map(|row| &self.line(place, row)[place.margins[0] * stored..]);
+            let of_row = |row| self.line(place, row);
             match piece.order {
                 Order::ChannelsLast => {
-                    for line in lines() {
-                        let pixels = line.chunks_exact(stored).take(width);
-                        values.extend(pixels.flat_map(|pixel| &pixel[..channels]));
+                    for line in (0..height).map(of_row) {
+                        for x in 0..width {
+                            values.extend((0..channels).map(|channel| line[layout.at(x, channel)]));
+                        }
                     }
                 }
                 Order::ChannelsFirst => {
                     for channel in 0..channels {
-                        for line in lines() {
-                            values.extend(line[channel..].iter().step_by(stored).take(width));
+                        for line in (0..height).map(of_row) {
+                            values.extend((0..width).map(|x| line[layout.at(x, channel)]));
                         }
                     }
                 }
@@ -203,65 +196,39 @@ impl State {
 
     /// A row of a tensor with its margins.
     fn line(&self, place: &Place, row: usize) -> &[f32] {
-        &self.buffers[place.buffer][place.start(row)..][..place.line()]
+        &self.buffers[place.buffer][place.start(row)..][..place.layout().len()]
     }
 
-    /// A row of a tensor without its margins.
-    fn inner(&self, place: &Place, row: usize) -> &[f32] {
-        let Shape { width, stored, .. } = place.shape;
-        &self.line(place, row)[place.margins[0] * stored..][..width * stored]
-    }
-
-    /// Calls `run` with the `count` lines of a window.
-    fn with_lines(
-        &self,
-        count: usize,
-        (input, window, row): (&Place, &Window, usize),
-        run: impl FnOnce(&[&[f32]]),
-    ) {
-        // A longer list takes longer to fill.
-        match count {
-            1 => run(&self.lines::<1>(input, window, row)),
-            3 => run(&self.lines::<3>(input, window, row)),
-            _ => run(&self.lines::<MAX_LINES>(input, window, row)[..count]),
-        }
-    }
-
-    /// Puts the channels of images one behind the other.
-    fn concat(&self, layer: &Layer, row: usize, output: &mut [f32]) {
-        output.fill(0.0);
-        let whole = self.plan.places[layer.output].shape.stored;
-        let mut first = 0;
-        for id in &layer.inputs {
-            let place = &self.plan.places[*id];
-            let Shape {
-                channels, stored, ..
-            } = place.shape;
-            let pixels = self.inner(place, row).chunks_exact(stored);
-            for (pixel, output) in pixels.zip(output.chunks_exact_mut(whole)) {
-                output[first..first + channels].copy_from_slice(&pixel[..channels]);
-            }
-            first += channels;
-        }
-    }
-
-    /// The lines of an image that the window of the output row `row` covers, from its first column
-    /// on. A planar image has a line for each channel.
-    fn lines<const N: usize>(&self, input: &Place, window: &Window, row: usize) -> [&[f32]; N] {
-        let [planes, floats] = match input.shape.is_planar {
-            true => [input.shape.stored, 1],
-            false => [1, input.shape.stored],
+    /// Calls `run` with the rows that the output row `row` depends on.
+    fn with_rows(&self, layer: &Layer, row: usize, run: impl FnOnce(&Row<'_>)) {
+        let input = &self.plan.places[layer.inputs[0]];
+        let window = layer.window().unwrap_or(&Window::PIXEL);
+        let run = |rows: &[&[f32]]| {
+            run(&Row {
+                rows,
+                layout: input.layout(),
+                first: input.margins[0] - window.before[1],
+                stride: window.stride[1],
+            });
         };
-        let plane = input.line() / planes;
-        let start = (input.margins[0] - window.before[1]) * floats;
-        let mut lines = [&self.zeros[..]; N];
-        for (index, line) in lines.iter_mut().take(window.kernel[0] * planes).enumerate() {
-            let row = (row * window.stride[0] + index / planes).wrapping_sub(window.before[0]);
+        // A longer list takes longer to fill.
+        match window.kernel[0] {
+            1 => run(&self.rows::<1>(input, window, row)),
+            3 => run(&self.rows::<3>(input, window, row)),
+            count => run(&self.rows::<MAX_KERNEL>(input, window, row)[..count]),
+        }
+    }
+
+    /// The rows of an image that the window of the output row `row` covers.
+    fn rows<const N: usize>(&self, input: &Place, window: &Window, row: usize) -> [&[f32]; N] {
+        let mut rows = [&self.zeros[..]; N];
+        for (index, own) in rows.iter_mut().enumerate().take(window.kernel[0]) {
+            let row = (row * window.stride[0] + index).wrapping_sub(window.before[0]);
             if row < input.shape.height {
-                *line = &self.line(input, row)[index % planes * plane + start..][..plane - start];
+                *own = self.line(input, row);
             }
         }
-        lines
+        rows
     }
 
     /// Copies what a layer adds to its sums into its output, if anything; it may be there already.
@@ -270,22 +237,18 @@ impl State {
             return false;
         };
         let place = &self.plan.places[layer.output];
-        if added.buffer == place.buffer {
-            return true;
-        }
-        let (from, to) = (added.shape.stored, place.shape.stored);
-        let line = self.inner(added, row);
-        if from == to {
-            output.copy_from_slice(line);
-            return true;
-        }
-        for (pixel, output) in line.chunks_exact(from).zip(output.chunks_exact_mut(to)) {
-            output[..from].copy_from_slice(pixel);
-            output[from..].fill(0.0);
+        if added.buffer != place.buffer {
+            let (layout, whole) = (added.layout(), place.layout());
+            if layout.stored < whole.stored {
+                output.fill(0.0);
+            }
+            let line = self.line(added, row);
+            rows::copy((line, 0), &layout, (output, 0), &whole, layout.stored);
         }
         true
     }
 
+    /// Computes a row of the output of `layer`, margins aside.
     fn compute<S: Simd>(
         &self,
         simd: S,
@@ -294,53 +257,104 @@ impl State {
         packed: &mut dense::Weights,
         output: &mut [f32],
     ) {
-        let place = |index: usize| &self.plan.places[layer.inputs[index]];
-        let inner = |index: usize, row: usize| self.inner(place(index), row);
-        let input = place(0);
-        let stored = input.shape.stored;
+        let layout = self.plan.places[layer.output].layout();
+        let input = &self.plan.places[layer.inputs[0]];
         match &layer.operator {
-            // It is done before.
-            Operator::Load(_) => {}
-            Operator::Dense(weights, window, _) => {
-                let adds = self.add_to(layer, row, output);
-                let step = window.stride[1] * if input.shape.is_planar { 1 } else { stored };
-                let pixels = self.plan.places[layer.output].shape.width;
-                self.with_lines(weights.rows(), (input, window, row), |rows| {
-                    let row = dense::Row {
-                        rows,
-                        step,
-                        pixels,
-                        adds,
-                    };
-                    dense::run(simd, &row, weights, &layer.activation, output);
+            Operator::Dense(weights, _) => {
+                let after = (&layer.activation, self.add_to(layer, row, output));
+                self.with_rows(layer, row, |row| {
+                    dense::run(simd, row, weights, after, (output, &layout));
                 });
             }
-            Operator::Depthwise(filters, window) => {
-                let (stride, activation) = (window.stride[1], &layer.activation);
-                self.with_lines(window.kernel[0], (input, window, row), |rows| {
-                    depthwise::run(simd, rows, stride, filters, activation, output);
-                });
+            Operator::Depthwise(filters, _) => self.with_rows(layer, row, |row| {
+                depthwise::run(simd, row, filters, &layer.activation, (output, &layout));
+            }),
+            Operator::Mix { constant, .. } => {
+                packed.take_matrix(self.line(input, row), &input.layout());
+                let after = (&layer.activation, self.add_to(layer, row, output));
+                let depth = packed.stored();
+                let row = Row {
+                    rows: &[constant],
+                    layout: Layout {
+                        width: layout.width,
+                        margins: [0; 2],
+                        stored: depth,
+                        block: depth,
+                    },
+                    first: 0,
+                    stride: 1,
+                };
+                dense::run(simd, &row, packed, after, (output, &layout));
             }
+            Operator::Select(channels) => {
+                output.fill(0.0);
+                let (line, own) = (self.line(input, row), input.layout());
+                let mut index = 0;
+                for run in channels.chunk_by(|a, b| a + 1 == *b) {
+                    rows::copy((line, run[0]), &own, (output, index), &layout, run.len());
+                    index += run.len();
+                }
+            }
+            Operator::Concat(_) => {
+                output.fill(0.0);
+                let mut first = 0;
+                for id in &layer.inputs {
+                    let place = &self.plan.places[*id];
+                    let (line, own) = (self.line(place, row), place.layout());
+                    let count = place.shape.channels;
+                    rows::copy((line, 0), &own, (output, first), &layout, count);
+                    first += count;
+                }
+            }
+            Operator::Normalize { scale, epsilon } => {
+                let line = (self.line(input, row), &input.layout());
+                rows::normalize(simd, line, scale, *epsilon, (output, &layout));
+            }
+            Operator::Reduce(reduction @ (Reduction::MeanOfColumns | Reduction::SumOfColumns)) => {
+                let (line, own) = (self.line(input, row), input.layout());
+                let divisor = match reduction {
+                    Reduction::SumOfColumns => 1.0,
+                    _ => input.shape.channels as f32,
+                };
+                output.fill(0.0);
+                for x in 0..layout.width {
+                    let values = (0..input.shape.channels).map(|channel| line[own.at(x, channel)]);
+                    output[layout.at(x, 0)] = values.fold(0.0, |sum, value| sum + value) / divisor;
+                }
+            }
+            _ => {
+                for first in layout.blocks() {
+                    self.compute_block(simd, layer, row, first, &mut output[layout.inner(first)]);
+                }
+            }
+        }
+    }
+
+    /// Computes the block of channels that begins with `first`.
+    fn compute_block<S: Simd>(
+        &self,
+        simd: S,
+        layer: &Layer,
+        row: usize,
+        first: usize,
+        output: &mut [f32],
+    ) {
+        let place = |index: usize| &self.plan.places[layer.inputs[index]];
+        let inner = |index: usize, row: usize| {
+            &self.line(place(index), row)[place(index).layout().inner(first)]
+        };
+        let input = place(0);
+        let lanes = input.layout().lanes(first);
+        // Without the channels that fill the last vector.
+        let count = lanes.min(input.shape.channels - first);
+        match &layer.operator {
             Operator::MaxPool(window) => {
                 let near = window.rows(row, input.shape.height);
                 let mut lines = [&self.zeros[..]; MAX_KERNEL];
                 for (line, row) in lines.iter_mut().zip(near.clone()) {
                     *line = inner(0, row);
                 }
-                rows::max_pool(simd, &lines[..near.len()], window, stored, output);
-            }
-            Operator::Mix { constant, rows } => {
-                let matrix = inner(0, row);
-                let (columns, depth) = (stored, input.shape.width + 1);
-                packed.take_matrix(depth, columns, matrix);
-                let adds = self.add_to(layer, row, output);
-                let row = dense::Row {
-                    rows: &[constant],
-                    step: depth,
-                    pixels: *rows,
-                    adds,
-                };
-                dense::run(simd, &row, packed, &layer.activation, output);
+                rows::max_pool(simd, &lines[..near.len()], window, lanes, output);
             }
             Operator::Mean => {
                 output.fill(0.0);
@@ -354,14 +368,9 @@ impl State {
             }
             Operator::Add => {
                 rows::combine(simd, inner(0, row), inner(1, row), output, |a, b| a + b);
-                rows::activate(simd, stored, &layer.activation, output);
-            }
-            Operator::Select(channels) => {
-                let whole = self.plan.places[layer.output].shape.stored;
-                rows::select(inner(0, row), stored, channels, whole, output);
+                rows::activate(simd, (first, lanes), &layer.activation, output);
             }
             Operator::Scale => rows::scale(simd, inner(0, row), inner(1, 0), output),
-            Operator::Concat(_) => self.concat(layer, row, output),
             Operator::Resize(interpolation, _) => {
                 let shape = self.plan.places[layer.output].shape;
                 let (near, far, down) =
@@ -370,19 +379,19 @@ impl State {
                 let column = |x| interpolation.neighbours(x, input.shape.width, shape.width);
                 match interpolation {
                     Interpolation::Nearest => {
-                        for (x, pixel) in output.chunks_exact_mut(stored).enumerate() {
-                            pixel.copy_from_slice(&lines[0][column(x).0 * stored..][..stored]);
+                        for (x, pixel) in output.chunks_exact_mut(lanes).enumerate() {
+                            pixel.copy_from_slice(&lines[0][column(x).0 * lanes..][..lanes]);
                         }
                     }
                     Interpolation::AlignedCorners => {
                         let columns = (0..shape.width).map(column);
-                        rows::interpolate(simd, lines, down, columns, stored, output);
+                        rows::interpolate(simd, lines, down, columns, lanes, output);
                     }
                 }
             }
             Operator::Identity => {
                 output.copy_from_slice(inner(0, row));
-                rows::activate(simd, stored, &layer.activation, output);
+                rows::activate(simd, (first, lanes), &layer.activation, output);
             }
             Operator::Affine(factor, added) => {
                 let input = inner(0, row);
@@ -395,8 +404,12 @@ impl State {
                 });
             }
             Operator::Sigmoid => {
-                for (x, output) in inner(0, row).iter().zip(output) {
-                    *output = 1.0 / (1.0 + libm::expf(-x));
+                output.fill(0.0);
+                let pixels = inner(0, row).chunks_exact(lanes);
+                for (pixel, output) in pixels.zip(output.chunks_exact_mut(lanes)) {
+                    for (x, output) in pixel.iter().zip(output).take(count) {
+                        *output = 1.0 / (1.0 + libm::expf(-x));
+                    }
                 }
             }
             Operator::Sqrt => {
@@ -404,67 +417,50 @@ impl State {
                     *output = x.sqrt();
                 }
             }
-            Operator::Normalize { scale, epsilon } => {
-                rows::normalize(simd, inner(0, row), scale, *epsilon, output)
-            }
             Operator::Prepend(rows) => {
-                let (constant, rest) = output.split_at_mut(rows.len());
-                constant.copy_from_slice(rows);
+                let channels = input.shape.channels;
+                let (constant, rest) = output.split_at_mut(rows.len() / channels * lanes);
+                let rows = rows.chunks_exact(channels);
+                for (pixel, row) in constant.chunks_exact_mut(lanes).zip(rows) {
+                    pixel.copy_from_slice(&row[first..][..lanes]);
+                }
                 rest.copy_from_slice(inner(0, row));
             }
-            Operator::Rows(first, last) => {
-                output.copy_from_slice(&inner(0, row)[first * stored..last * stored])
+            Operator::Rows(start, end) => {
+                output.copy_from_slice(&inner(0, row)[start * lanes..end * lanes]);
+            }
+            Operator::Binary(arithmetic) if input.shape == place(1).shape && count == lanes => {
+                let (a, b) = (inner(0, row), inner(1, row));
+                rows::combine(simd, a, b, output, |a, b| arithmetic.of(a, b));
             }
             Operator::Binary(arithmetic) => {
-                let other = place(1).shape;
-                let (a, b) = (inner(0, row), inner(1, row));
-                for (x, (pixel, output)) in a
-                    .chunks_exact(stored)
-                    .zip(output.chunks_exact_mut(stored))
-                    .enumerate()
-                {
-                    let line = &b[x.min(other.width - 1) * other.stored..];
-                    for channel in 0..input.shape.channels {
-                        let (a, b) = (pixel[channel], line[channel.min(other.channels - 1)]);
-                        output[channel] = match arithmetic {
-                            Arithmetic::Add => a + b,
-                            Arithmetic::Sub => a - b,
-                            Arithmetic::Mul => a * b,
-                            Arithmetic::Div => a / b,
-                        };
+                let (shape, own) = (place(1).shape, place(1).layout());
+                let line = self.line(place(1), row);
+                let pixels = inner(0, row).chunks_exact(lanes);
+                output.fill(0.0);
+                for (x, (pixel, output)) in pixels.zip(output.chunks_exact_mut(lanes)).enumerate() {
+                    let x = x.min(shape.width - 1);
+                    for (lane, output) in output.iter_mut().enumerate().take(count) {
+                        let channel = (first + lane).min(shape.channels - 1);
+                        *output = arithmetic.of(pixel[lane], line[own.at(x, channel)]);
                     }
                 }
             }
-            Operator::Reduce(reduction) => reduce(*reduction, inner(0, row), &input.shape, output),
-        }
-    }
-}
-
-fn reduce(reduction: Reduction, matrix: &[f32], shape: &Shape, output: &mut [f32]) {
-    output.fill(0.0);
-    let pixels = matrix
-        .chunks_exact(shape.stored)
-        .map(|pixel| &pixel[..shape.channels]);
-    match reduction {
-        Reduction::MeanOfRows => {
-            for pixel in pixels {
-                for (x, sum) in pixel.iter().zip(&mut *output) {
-                    *sum += x;
+            Operator::Reduce(_) => {
+                output.fill(0.0);
+                rows::accumulate(simd, inner(0, row), output);
+                for sum in output {
+                    *sum /= input.shape.width as f32;
                 }
             }
-            for sum in output {
-                *sum /= shape.width as f32;
-            }
-        }
-        Reduction::MeanOfColumns | Reduction::SumOfColumns => {
-            let divisor = match reduction {
-                Reduction::SumOfColumns => 1.0,
-                _ => shape.channels as f32,
-            };
-            let stored = crate::kernel::padded(1);
-            for (pixel, output) in pixels.zip(output.chunks_exact_mut(stored)) {
-                output[0] = pixel.iter().fold(0.0, |sum, x| sum + x) / divisor;
-            }
+            // `compute` has done them, or the run before.
+            Operator::Load(_)
+            | Operator::Dense(..)
+            | Operator::Depthwise(..)
+            | Operator::Mix { .. }
+            | Operator::Select(_)
+            | Operator::Concat(_)
+            | Operator::Normalize { .. } => {}
         }
     }
 }

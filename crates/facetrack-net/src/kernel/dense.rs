@@ -5,95 +5,86 @@ use std::ops::Range;
 
 use fearless_simd::{Simd, f32x8, f32x16, prelude::*};
 
-use super::{
-    Activation, CLIP, HARD_SWISH, LANES, LINEAR, PRELU, Vector, activated, padded, with_activation,
-};
-
-/// Columns that are computed together.
-const BLOCK: usize = 2 * LANES;
+use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 
 /// Pixels for which all columns are computed before the next ones, a multiple of the pixels that are
 /// computed together: their inputs stay in the first cache.
 const SPAN: usize = 48;
 
 /// Weights in the order in which they are read: for each block of columns, for each row of the
-/// kernel, for each input, the weights of the columns.
+/// kernel, for each block of channels, for each pixel of the kernel, for each channel, the weights
+/// of the columns.
 #[derive(Debug, Clone, Default)]
 pub struct Weights {
     values: Vec<f32>,
     /// One for each column.
     bias: Vec<f32>,
-    /// Rows of the kernel.
-    rows: usize,
-    /// Inputs in a row of the kernel, in memory.
-    depth: usize,
+    /// Rows and columns of the kernel.
+    kernel: [usize; 2],
+    /// Channels of the input in memory.
+    stored: usize,
     /// Columns, without those that fill the last vector.
     columns: usize,
 }
 
 impl Weights {
-    /// Packs the weights `of(row, input, column)`.
+    /// Packs the weights `of(row, x, channel, column)` for an input in blocks of `block` channels.
     pub fn new(
-        rows: usize,
-        depth: usize,
+        kernel: [usize; 2],
+        [stored, block]: [usize; 2],
         bias: &[f32],
-        of: impl Fn(usize, usize, usize) -> f32,
+        of: impl Fn(usize, usize, usize, usize) -> f32,
     ) -> Self {
         let columns = bias.len();
-        let mut weights = Self {
-            bias: bias.to_vec(),
-            rows,
-            depth,
-            columns,
-            ..Self::default()
-        };
-        weights.bias.resize(padded(columns), 0.0);
-        weights.pack(of);
-        weights
-    }
-
-    /// Replaces the weights.
-    pub fn pack(&mut self, of: impl Fn(usize, usize, usize) -> f32) {
-        let stored = self.bias.len();
-        self.values.clear();
-        for first in (0..stored).step_by(BLOCK) {
-            let block = first..stored.min(first + BLOCK);
-            for row in 0..self.rows {
-                for input in 0..self.depth {
-                    let of = |column| match column < self.columns {
-                        true => of(row, input, column),
-                        false => 0.0,
-                    };
-                    self.values.extend(block.clone().map(of));
+        let mut bias = bias.to_vec();
+        bias.resize(padded(columns), 0.0);
+        let mut values = Vec::with_capacity(kernel[0] * kernel[1] * stored * bias.len());
+        for first in (0..bias.len()).step_by(BLOCK) {
+            let own = first..bias.len().min(first + BLOCK);
+            for row in 0..kernel[0] {
+                for channels in (0..stored).step_by(block) {
+                    for x in 0..kernel[1] {
+                        for channel in channels..stored.min(channels + block) {
+                            values.extend(own.clone().map(|column| match column < columns {
+                                true => of(row, x, channel, column),
+                                false => 0.0,
+                            }));
+                        }
+                    }
                 }
             }
         }
-    }
-
-    /// Takes the rows of `matrix`, which have `columns`, as weights, and ones up to `depth` rows.
-    pub fn take_matrix(&mut self, depth: usize, columns: usize, matrix: &[f32]) {
-        self.bias.clear();
-        self.bias.resize(columns, 0.0);
-        (self.rows, self.depth, self.columns) = (1, depth, columns);
-        self.values.clear();
-        for first in (0..columns).step_by(BLOCK) {
-            let last = columns.min(first + BLOCK);
-            for row in matrix.chunks_exact(columns) {
-                self.values.extend_from_slice(&row[first..last]);
-            }
-            let rest = depth.saturating_sub(matrix.len() / columns) * (last - first);
-            self.values.resize(self.values.len() + rest, 1.0);
+        Self {
+            values,
+            bias,
+            kernel,
+            stored,
+            columns,
         }
     }
 
-    /// Rows of the kernel, times the channels of an input that comes with its channels first.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// Takes a matrix, which is a row of pixels, as weights, and a pixel of ones behind it.
+    pub fn take_matrix(&mut self, matrix: &[f32], layout: &Layout) {
+        let depth = layout.width + 1;
+        self.bias.clear();
+        self.bias.resize(layout.stored, 0.0);
+        (self.kernel, self.stored, self.columns) = ([1; 2], depth, layout.stored);
+        self.values.clear();
+        for first in layout.blocks() {
+            self.values.extend_from_slice(&matrix[layout.inner(first)]);
+            let lanes = layout.lanes(first);
+            self.values.resize(self.values.len() + lanes, 1.0);
+        }
     }
 
     /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// Channels of the input in memory.
+    pub fn stored(&self) -> usize {
+        self.stored
     }
 
     /// Bytes of all weights.
@@ -102,71 +93,39 @@ impl Weights {
     }
 }
 
-/// A row of pixels to compute.
-pub struct Row<'a> {
-    /// For each row of the kernel, the image from the first input of the first pixel on.
-    pub rows: &'a [&'a [f32]],
-    /// Floats between the inputs of neighbouring pixels.
-    pub step: usize,
-    /// Number of pixels.
-    pub pixels: usize,
-    /// Whether the numbers that are already in the output are added before the activation.
-    pub adds: bool,
-}
-
-/// Computes `row` into `output`, whose pixels have the channels of `weights`.
+/// Computes a row into `output`, whose pixels lie as `layout` says. If `adds`, the numbers that are
+/// already there are added before the activation.
 pub fn run<S: Simd>(
     simd: S,
     row: &Row<'_>,
     weights: &Weights,
-    activation: &Activation,
-    output: &mut [f32],
-) {
-    match row.adds {
-        false => with_activation!(
-            activation,
-            columns::<S, false>(simd, row, weights, activation, output)
-        ),
-        true => with_activation!(
-            activation,
-            columns::<S, true>(simd, row, weights, activation, output)
-        ),
-    }
-}
-
-fn columns<S: Simd, const ADD: bool, const ACT: u8>(
-    simd: S,
-    row: &Row<'_>,
-    weights: &Weights,
-    activation: &Activation,
-    output: &mut [f32],
+    (activation, adds): (&Activation, bool),
+    (output, layout): (&mut [f32], &Layout),
 ) {
     simd.vectorize(
         #[inline(always)]
         || {
-            let stored = weights.bias.len();
-            let block = weights.rows * weights.depth * BLOCK;
-            let blocks = || weights.values.chunks(block).enumerate();
-            let spans = (0..row.pixels).step_by(SPAN);
-            for (start, (index, values)) in
-                spans.flat_map(|start| blocks().map(move |own| (start, own)))
-            {
-                let first = index * BLOCK;
-                let tile = Tile {
-                    row,
-                    span: start..row.pixels.min(start + SPAN),
-                    values,
-                    bias: &weights.bias[first..],
-                    slopes: activation.slopes().get(first..).unwrap_or_default(),
-                    numbers: activation.numbers(),
-                    depth: weights.depth,
-                    first,
-                    stored,
-                };
-                match (stored - first >= BLOCK, S::f32s::LEN >= BLOCK) {
-                    (false, _) => tile.pixels::<S, f32x8<S>, 8, 1, ADD, ACT>(simd, output),
-                    (true, true) => tile.pixels::<S, f32x16<S>, 8, 1, ADD, ACT>(simd, output),
-                    (true, false) => tile.pixels::<S, f32x8<S>, 6, 2, ADD, ACT>(simd, output),
+            let depth = weights.kernel[0] * weights.kernel[1] * weights.stored;
+            for start in (0..layout.width).step_by(SPAN) {
+                let span = start..layout.width.min(start + SPAN);
+                for (first, values) in layout.blocks().zip(weights.values.chunks(depth * BLOCK)) {
+                    let tile = Tile {
+                        row,
+                        span: span.clone(),
+                        width: weights.kernel[1],
+                        values,
+                        bias: &weights.bias[first..],
+                        activation,
+                        adds,
+                        first,
+                    };
+                    let output = &mut output[layout.inner(first)];
+                    match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
+                        (true, true) => tile.pixels::<S, f32x8<S>, 16, 8, 1>(simd, output),
+                        (true, false) => tile.pixels::<S, f32x8<S>, 12, 8, 1>(simd, output),
+                        (false, true) => tile.pixels::<S, f32x16<S>, 8, 8, 1>(simd, output),
+                        (false, false) => tile.pixels::<S, f32x8<S>, 6, 4, 2>(simd, output),
+                    }
                 }
             }
         },
@@ -178,81 +137,79 @@ struct Tile<'a> {
     row: &'a Row<'a>,
     /// The pixels to compute.
     span: Range<usize>,
+    /// Columns of the kernel.
+    width: usize,
     values: &'a [f32],
     bias: &'a [f32],
-    slopes: &'a [f32],
-    numbers: [f32; 2],
-    depth: usize,
+    activation: &'a Activation,
+    adds: bool,
+    /// The first column.
     first: usize,
-    stored: usize,
 }
 
 impl Tile<'_> {
-    /// Computes all pixels, at most `P` together. A block of columns has `Q` vectors.
+    /// Computes all pixels, `P` together, or `R` from an input that comes with its channels first. A
+    /// block of columns has `Q` vectors.
     #[inline(always)]
-    fn pixels<
-        S: Simd,
-        V: Vector<S>,
-        const P: usize,
-        const Q: usize,
-        const ADD: bool,
-        const ACT: u8,
-    >(
+    fn pixels<S: Simd, V: Vector<S>, const P: usize, const R: usize, const Q: usize>(
         &self,
         simd: S,
         output: &mut [f32],
     ) {
+        let Row {
+            rows,
+            layout,
+            stride,
+            ..
+        } = self.row;
         let Range { start, end } = self.span;
-        let whole = end - (end - start) % P;
-        let is_pointwise = self.row.rows.len() == 1 && self.row.step == self.depth;
-        match self.depth {
-            8 if is_pointwise => {
-                for at in (start..whole).step_by(P) {
-                    self.compute::<S, V, P, Q, 8, ADD, ACT>(simd, at, output);
+        let mut at = start;
+        match (layout.block, rows.len(), self.width, stride) {
+            (BLOCK, 1, 1, 1) => {
+                while at + P <= end {
+                    self.pointwise::<S, V, P, Q>(simd, at, output);
+                    at += P;
+                }
+                while at + 4 <= end {
+                    self.pointwise::<S, V, 4, Q>(simd, at, output);
+                    at += 4;
                 }
             }
-            16 if is_pointwise => {
-                for at in (start..whole).step_by(P) {
-                    self.compute::<S, V, P, Q, 16, ADD, ACT>(simd, at, output);
+            (1, _, 3, 2) => {
+                while at + R <= end {
+                    self.planar::<S, V, R, Q, 3, 2>(simd, at, output);
+                    at += R;
+                }
+            }
+            (1, _, 5, 2) => {
+                while at + R <= end {
+                    self.planar::<S, V, R, Q, 5, 2>(simd, at, output);
+                    at += R;
                 }
             }
             _ => {
-                for at in (start..whole).step_by(P) {
-                    self.compute::<S, V, P, Q, 0, ADD, ACT>(simd, at, output);
+                while at + P <= end {
+                    self.compute::<S, V, P, Q>(simd, at, output);
+                    at += P;
                 }
             }
         }
-        let mut at = whole;
-        if at + 4 <= end {
-            self.compute::<S, V, 4, Q, 0, ADD, ACT>(simd, at, output);
+        while at + 4 <= end {
+            self.compute::<S, V, 4, Q>(simd, at, output);
             at += 4;
         }
         while at + 2 <= end {
-            self.compute::<S, V, 2, Q, 0, ADD, ACT>(simd, at, output);
+            self.compute::<S, V, 2, Q>(simd, at, output);
             at += 2;
         }
         if at < end {
-            self.compute::<S, V, 1, Q, 0, ADD, ACT>(simd, at, output);
+            self.compute::<S, V, 1, Q>(simd, at, output);
         }
     }
 
-    /// Computes the `P` pixels from `at` on.
+    /// The bias as the first summand of each pixel.
     #[inline(always)]
-    fn compute<
-        S: Simd,
-        V: Vector<S>,
-        const P: usize,
-        const Q: usize,
-        const D: usize,
-        const ADD: bool,
-        const ACT: u8,
-    >(
-        &self,
-        simd: S,
-        at: usize,
-        output: &mut [f32],
-    ) {
-        let Row { rows, step, .. } = *self.row;
+    fn bias<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(&self, simd: S) -> [[V; Q]; P] {
         let mut sums = [[V::splat(simd, 0.0); Q]; P];
         for q in 0..Q {
             let bias = V::from_slice(simd, &self.bias[q * V::LEN..][..V::LEN]);
@@ -260,15 +217,103 @@ impl Tile<'_> {
                 sums[q] = bias;
             }
         }
-        if D > 0 {
-            // All addresses are known, which matters if there is little to add.
-            let pixels = rows[0][at * D..].as_chunks::<D>().0;
-            if let Some(pixels) = pixels.first_chunk::<P>() {
-                for (k, weights) in self.values[..D * Q * V::LEN]
-                    .chunks_exact(Q * V::LEN)
-                    .enumerate()
-                    .take(D)
-                {
+        sums
+    }
+
+    /// Computes the `P` pixels from `at` on from single pixels.
+    #[inline(always)]
+    fn pointwise<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+        &self,
+        simd: S,
+        at: usize,
+        output: &mut [f32],
+    ) {
+        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let layout = &self.row.layout;
+        let mut values = self.values;
+        for first in layout.blocks() {
+            let row = &self.row.rows[0][layout.piece(first)];
+            let at = self.row.first + at;
+            let own = values.split_at(layout.lanes(first) * Q * V::LEN);
+            values = own.1;
+            if layout.lanes(first) == BLOCK {
+                add_block::<S, V, P, Q, BLOCK>(simd, own.0, row, at, &mut sums);
+            } else {
+                add_block::<S, V, P, Q, LANES>(simd, own.0, row, at, &mut sums);
+            }
+        }
+        self.store(simd, sums, at, output);
+    }
+
+    /// Computes the `P` pixels from `at` on from an input that comes with its channels first.
+    #[inline(always)]
+    fn planar<
+        S: Simd,
+        V: Vector<S>,
+        const P: usize,
+        const Q: usize,
+        const K: usize,
+        const STRIDE: usize,
+    >(
+        &self,
+        simd: S,
+        at: usize,
+        output: &mut [f32],
+    ) {
+        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let mut values = self.values;
+        let layout = &self.row.layout;
+        let first = self.row.first + at * STRIDE;
+        for row in self.row.rows {
+            for line in row.chunks_exact(layout.whole()).take(layout.stored) {
+                let near = &line[first..][..(P - 1) * STRIDE + K];
+                let own = values.split_at(K * Q * V::LEN);
+                values = own.1;
+                for k in 0..K {
+                    let mut inputs = [0.0; P];
+                    for p in 0..P {
+                        inputs[p] = near[p * STRIDE + k];
+                    }
+                    add::<S, V, P, Q>(
+                        simd,
+                        &own.0[k * Q * V::LEN..][..Q * V::LEN],
+                        inputs,
+                        &mut sums,
+                    );
+                }
+            }
+        }
+        self.store(simd, sums, at, output);
+    }
+
+    /// Computes the `P` pixels from `at` on.
+    #[inline(always)]
+    fn compute<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+        &self,
+        simd: S,
+        at: usize,
+        output: &mut [f32],
+    ) {
+        let Row {
+            rows,
+            layout,
+            first,
+            stride,
+        } = *self.row;
+        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let mut values = self.values;
+        for row in rows {
+            for channel in layout.blocks() {
+                let lanes = layout.lanes(channel);
+                let depth = self.width * lanes;
+                let near = &row[layout.piece(channel)][(first + at * stride) * lanes..];
+                let mut pixels = [&row[..0]; P];
+                for (p, pixel) in pixels.iter_mut().enumerate() {
+                    *pixel = &near[p * stride * lanes..][..depth];
+                }
+                let own = values.split_at(depth * Q * V::LEN);
+                values = own.1;
+                for (k, weights) in own.0.chunks_exact(Q * V::LEN).enumerate() {
                     let mut inputs = [0.0; P];
                     for p in 0..P {
                         inputs[p] = pixels[p][k];
@@ -276,35 +321,53 @@ impl Tile<'_> {
                     add::<S, V, P, Q>(simd, weights, inputs, &mut sums);
                 }
             }
-        } else {
-            let of_row = self.values.chunks_exact(self.depth * Q * V::LEN);
-            for (row, values) in rows.iter().zip(of_row) {
-                let mut pixels = [&row[..0]; P];
-                for (p, pixel) in pixels.iter_mut().enumerate() {
-                    *pixel = &row[(at + p) * step..][..self.depth];
-                }
-                for (k, weights) in values.chunks_exact(Q * V::LEN).enumerate() {
-                    add::<S, V, P, Q>(simd, weights, pixels.map(|pixel| pixel[k]), &mut sums);
+        }
+        self.store(simd, sums, at, output);
+    }
+
+    /// Stores the sums of the pixels from `at` on.
+    #[inline(always)]
+    fn store<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+        &self,
+        simd: S,
+        mut sums: [[V; Q]; P],
+        at: usize,
+        output: &mut [f32],
+    ) {
+        let output = &mut output[at * Q * V::LEN..][..P * Q * V::LEN];
+        if self.adds {
+            for p in 0..P {
+                for q in 0..Q {
+                    sums[p][q] += V::from_slice(simd, &output[(p * Q + q) * V::LEN..][..V::LEN]);
                 }
             }
         }
-        let mut slopes = [V::splat(simd, 0.0); Q];
-        if ACT == PRELU {
-            for (q, slopes) in slopes.iter_mut().enumerate() {
-                *slopes = V::from_slice(simd, &self.slopes[q * V::LEN..][..V::LEN]);
-            }
-        }
+        finish::<S, V, P, Q>(simd, sums, self.activation, self.first, |p, q, x| {
+            x.store_slice(&mut output[(p * Q + q) * V::LEN..][..V::LEN]);
+        });
+    }
+}
+
+/// Adds the products of `C` channels of each of the pixels from `at` on. All places are known then,
+/// which matters if there is little to add.
+#[inline(always)]
+fn add_block<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const C: usize>(
+    simd: S,
+    weights: &[f32],
+    row: &[f32],
+    at: usize,
+    sums: &mut [[V; Q]; P],
+) {
+    let pixels = row.as_chunks::<C>().0[at..].first_chunk::<P>();
+    let Some(pixels) = pixels else {
+        return;
+    };
+    for (k, weights) in weights.chunks_exact(Q * V::LEN).enumerate().take(C) {
+        let mut inputs = [0.0; P];
         for p in 0..P {
-            let line = &mut output[(at + p) * self.stored + self.first..][..Q * V::LEN];
-            for q in 0..Q {
-                let mut sum = sums[p][q];
-                if ADD {
-                    sum += V::from_slice(simd, &line[q * V::LEN..][..V::LEN]);
-                }
-                activated::<S, V, ACT>(simd, sum, self.numbers, slopes[q])
-                    .store_slice(&mut line[q * V::LEN..][..V::LEN]);
-            }
+            inputs[p] = pixels[p][k];
         }
+        add::<S, V, P, Q>(simd, weights, inputs, sums);
     }
 }
 

@@ -3,38 +3,30 @@
 
 use fearless_simd::{Simd, f32x8, f32x16, prelude::*};
 
-use super::{
-    Activation, CLIP, HARD_SWISH, LANES, LINEAR, PRELU, Vector, activated, padded, with_activation,
-};
+use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 
-/// Pixels for which all channels are computed before the next ones, a multiple of the pixels that
-/// are computed together: their inputs stay in the first cache.
-const SPAN: usize = 16;
-
-/// The filters: for each row, for each column of the kernel, the weights of all channels.
+/// The filters: for each block of channels, for each row, for each column of the kernel, the weights
+/// of the channels.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     values: Vec<f32>,
     bias: Vec<f32>,
-    /// Columns of the kernel.
-    width: usize,
+    /// Rows and columns of the kernel.
+    side: usize,
     /// Channels, without those that fill the last vector.
     channels: usize,
 }
 
 impl Filters {
     /// Packs the weights `of(row, column, channel)`.
-    pub fn new(
-        [height, width]: [usize; 2],
-        bias: &[f32],
-        of: impl Fn(usize, usize, usize) -> f32,
-    ) -> Self {
+    pub fn new(side: usize, bias: &[f32], of: impl Fn(usize, usize, usize) -> f32) -> Self {
         let (channels, stored) = (bias.len(), padded(bias.len()));
-        let mut values = Vec::with_capacity(height * width * stored);
-        for row in 0..height {
-            for column in 0..width {
-                values.extend((0..stored).map(|channel| match channel < channels {
-                    true => of(row, column, channel),
+        let mut values = Vec::with_capacity(side * side * stored);
+        for first in (0..stored).step_by(BLOCK) {
+            let lanes = first..stored.min(first + BLOCK);
+            for place in 0..side * side {
+                values.extend(lanes.clone().map(|channel| match channel < channels {
+                    true => of(place / side, place % side, channel),
                     false => 0.0,
                 }));
             }
@@ -44,7 +36,7 @@ impl Filters {
         Self {
             values,
             bias,
-            width,
+            side,
             channels,
         }
     }
@@ -60,169 +52,167 @@ impl Filters {
     }
 }
 
-/// Computes a row of `pixels` whose inputs begin at the start of each of `rows`, `stride` pixels
-/// apart.
+/// Computes `row` into `output`, whose pixels lie as `layout` says.
 pub fn run<S: Simd>(
     simd: S,
-    rows: &[&[f32]],
-    stride: usize,
+    row: &Row<'_>,
     filters: &Filters,
     activation: &Activation,
-    output: &mut [f32],
+    (output, layout): (&mut [f32], &Layout),
 ) {
-    match (filters.width, stride) {
-        (3, 1) => with_activation!(
-            activation,
-            channels::<S, 3, 1>(simd, rows, filters, activation, output)
-        ),
-        (3, 2) => with_activation!(
-            activation,
-            channels::<S, 3, 2>(simd, rows, filters, activation, output)
-        ),
-        (5, 1) => with_activation!(
-            activation,
-            channels::<S, 5, 1>(simd, rows, filters, activation, output)
-        ),
-        (5, 2) => with_activation!(
-            activation,
-            channels::<S, 5, 2>(simd, rows, filters, activation, output)
-        ),
+    let output = (output, layout);
+    match (filters.side, row.stride) {
+        (3, 1) => blocks::<S, 3, 1>(simd, row, filters, activation, output),
+        (3, 2) => blocks::<S, 3, 2>(simd, row, filters, activation, output),
+        (5, 1) => blocks::<S, 5, 1>(simd, row, filters, activation, output),
+        (5, 2) => blocks::<S, 5, 2>(simd, row, filters, activation, output),
         _ => {}
     }
 }
 
-/// Whether there is a kernel for filters of this width and stride.
-pub fn is_supported(width: usize, stride: usize) -> bool {
-    matches!((width, stride), (3 | 5, 1 | 2))
+/// Whether there is a kernel for filters of this height and width, and this stride.
+pub fn is_supported([height, width]: [usize; 2], stride: usize) -> bool {
+    height == width && matches!((width, stride), (3 | 5, 1 | 2))
 }
 
-fn channels<S: Simd, const K: usize, const STRIDE: usize, const ACT: u8>(
+fn blocks<S: Simd, const K: usize, const STRIDE: usize>(
     simd: S,
-    rows: &[&[f32]],
+    row: &Row<'_>,
     filters: &Filters,
     activation: &Activation,
-    output: &mut [f32],
+    (output, layout): (&mut [f32], &Layout),
 ) {
+    let Some(rows) = row.rows.first_chunk::<K>() else {
+        return;
+    };
     simd.vectorize(
         #[inline(always)]
         || {
-            let stored = filters.bias.len();
-            for (index, output) in output.chunks_mut(SPAN * stored).enumerate() {
-                let mut channel = 0;
-                while channel < stored {
-                    let line = Line {
-                        rows,
-                        first: index * SPAN * STRIDE * stored,
-                        filters,
-                        numbers: activation.numbers(),
-                        slopes: activation.slopes(),
-                        channel,
-                    };
-                    if S::f32s::LEN >= 2 * LANES && stored - channel >= 2 * LANES {
-                        line.pixels::<S, f32x16<S>, K, STRIDE, ACT>(simd, output);
-                        channel += 2 * LANES;
-                    } else {
-                        line.pixels::<S, f32x8<S>, K, STRIDE, ACT>(simd, output);
-                        channel += LANES;
-                    }
+            for first in layout.blocks() {
+                let piece = row.layout.piece(first);
+                let rows = rows.map(|row| &row[piece.clone()]);
+                let output = &mut output[layout.inner(first)];
+                let block = (first, row.first, filters, activation);
+                if layout.lanes(first) == LANES {
+                    vectors::<S, f32x8<S>, LANES, K, STRIDE>(simd, rows, block, output);
+                } else if S::f32s::LEN >= BLOCK {
+                    vectors::<S, f32x16<S>, BLOCK, K, STRIDE>(simd, rows, block, output);
+                } else {
+                    vectors::<S, f32x8<S>, BLOCK, K, STRIDE>(simd, rows, block, output);
                 }
             }
         },
     );
 }
 
-/// A vector of channels along a row.
-struct Line<'a> {
-    rows: &'a [&'a [f32]],
-    /// Where the inputs of the first pixel begin.
-    first: usize,
-    filters: &'a Filters,
-    numbers: [f32; 2],
-    slopes: &'a [f32],
-    channel: usize,
+/// Computes a block of `C` channels: its first channel, and the first pixel that is read.
+#[inline(always)]
+fn vectors<S: Simd, V: Vector<S>, const C: usize, const K: usize, const STRIDE: usize>(
+    simd: S,
+    rows: [&[f32]; K],
+    (channel, first, filters, activation): (usize, usize, &Filters, &Activation),
+    output: &mut [f32],
+) {
+    let mut near = [&[[0.0; C]][..0]; K];
+    for (near, row) in near.iter_mut().zip(rows) {
+        *near = &row.as_chunks::<C>().0[first..];
+    }
+    let values = filters.values[channel * K * K..].as_chunks::<C>().0;
+    for lane in (0..C).step_by(V::LEN) {
+        let mut weights = [[V::splat(simd, 0.0); K]; K];
+        for (place, values) in values.iter().take(K * K).enumerate() {
+            weights[place / K][place % K] = V::from_slice(simd, &values[lane..][..V::LEN]);
+        }
+        let line = Line {
+            rows: near,
+            weights,
+            bias: V::from_slice(simd, &filters.bias[channel + lane..][..V::LEN]),
+            activation,
+            channel,
+            lane,
+        };
+        line.pixels::<S, STRIDE>(simd, output.as_chunks_mut::<C>().0);
+    }
 }
 
-impl Line<'_> {
+/// A vector of channels along a row.
+struct Line<'a, V, const C: usize, const K: usize> {
+    rows: [&'a [[f32; C]]; K],
+    weights: [[V; K]; K],
+    bias: V,
+    activation: &'a Activation,
+    /// The first channel of the block, and where in the block the vector begins.
+    channel: usize,
+    lane: usize,
+}
+
+impl<V, const C: usize, const K: usize> Line<'_, V, C, K> {
     #[inline(always)]
-    fn pixels<S: Simd, V: Vector<S>, const K: usize, const STRIDE: usize, const ACT: u8>(
-        &self,
-        simd: S,
-        output: &mut [f32],
-    ) {
-        let pixels = output.len() / self.filters.bias.len();
-        let mut at = 0;
-        // More pixels would need more registers than there are.
-        if STRIDE == 1 {
-            while at + 8 <= pixels {
-                self.compute::<S, V, K, STRIDE, 8, ACT>(simd, at, output);
-                at += 8;
-            }
+    fn pixels<S: Simd, const STRIDE: usize>(&self, simd: S, output: &mut [[f32; C]])
+    where
+        V: Vector<S>,
+    {
+        match output.len() {
+            8.. => self.groups::<S, STRIDE, 8>(simd, output),
+            4.. => self.groups::<S, STRIDE, 4>(simd, output),
+            _ => self.groups::<S, STRIDE, 1>(simd, output),
         }
-        while at + 4 <= pixels {
-            self.compute::<S, V, K, STRIDE, 4, ACT>(simd, at, output);
-            at += 4;
-        }
-        while at + 2 <= pixels {
-            self.compute::<S, V, K, STRIDE, 2, ACT>(simd, at, output);
-            at += 2;
-        }
-        if at < pixels {
-            self.compute::<S, V, K, STRIDE, 1, ACT>(simd, at, output);
+    }
+
+    /// Computes all pixels, `P` at a time; some of the last twice.
+    #[inline(always)]
+    fn groups<S: Simd, const STRIDE: usize, const P: usize>(&self, simd: S, output: &mut [[f32; C]])
+    where
+        V: Vector<S>,
+    {
+        let last = output.len() - P;
+        for at in (0..output.len()).step_by(P) {
+            self.compute::<S, STRIDE, P>(simd, at.min(last), output);
         }
     }
 
     /// Computes the `P` pixels from `at` on.
     #[inline(always)]
-    fn compute<
-        S: Simd,
-        V: Vector<S>,
-        const K: usize,
-        const STRIDE: usize,
-        const P: usize,
-        const ACT: u8,
-    >(
+    fn compute<S: Simd, const STRIDE: usize, const P: usize>(
         &self,
         simd: S,
         at: usize,
-        output: &mut [f32],
-    ) {
-        let stored = self.filters.bias.len();
-        let mut sums = [V::from_slice(simd, &self.filters.bias[self.channel..][..V::LEN]); P];
-        let of_row = self.filters.values.chunks_exact(K * stored);
-        for (row, values) in self.rows.iter().zip(of_row) {
-            let mut weights = [V::splat(simd, 0.0); K];
-            for (k, weights) in weights.iter_mut().enumerate() {
-                *weights = V::from_slice(simd, &values[k * stored + self.channel..][..V::LEN]);
-            }
-            let near = &row[self.first + at * STRIDE * stored + self.channel..]
-                [..((P - 1) * STRIDE + K - 1) * stored + V::LEN];
+        output: &mut [[f32; C]],
+    ) where
+        V: Vector<S>,
+    {
+        let mut sums = [[self.bias; 1]; P];
+        for r in 0..K {
+            let near = &self.rows[r][at * STRIDE..][..(P - 1) * STRIDE + K];
+            let input = |x: usize| V::from_slice(simd, &near[x][self.lane..][..V::LEN]);
             if STRIDE == 1 {
                 // Each pixel is loaded once for all outputs that it contributes to.
                 for x in 0..P + K - 1 {
-                    let input = V::from_slice(simd, &near[x * stored..][..V::LEN]);
+                    let input = input(x);
                     for k in 0..K {
                         if x >= k && x - k < P {
-                            sums[x - k] = input.mul_add(weights[k], sums[x - k]);
+                            sums[x - k][0] = input.mul_add(self.weights[r][k], sums[x - k][0]);
                         }
                     }
                 }
             } else {
-                for (p, sum) in sums.iter_mut().enumerate() {
-                    for (k, weights) in weights.iter().enumerate() {
-                        let input =
-                            V::from_slice(simd, &near[(p * STRIDE + k) * stored..][..V::LEN]);
-                        *sum = input.mul_add(*weights, *sum);
+                for p in 0..P {
+                    for k in 0..K {
+                        let input = input(p * STRIDE + k);
+                        sums[p][0] = input.mul_add(self.weights[r][k], sums[p][0]);
                     }
                 }
             }
         }
-        let mut slopes = V::splat(simd, 0.0);
-        if ACT == PRELU {
-            slopes = V::from_slice(simd, &self.slopes[self.channel..][..V::LEN]);
-        }
-        for (p, sum) in sums.into_iter().enumerate() {
-            activated::<S, V, ACT>(simd, sum, self.numbers, slopes)
-                .store_slice(&mut output[(at + p) * stored + self.channel..][..V::LEN]);
-        }
+        let output = &mut output[at..at + P];
+        finish::<S, V, P, 1>(
+            simd,
+            sums,
+            self.activation,
+            self.channel + self.lane,
+            |p, _, x| {
+                x.store_slice(&mut output[p][self.lane..][..V::LEN]);
+            },
+        );
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rows of all other operators. Each is a loop over vectors of [`LANES`] channels, which the
-//! compiler makes fit the processor.
+//! Rows of all other operators. Most take a block of channels, whose pixels are `stored` floats
+//! apart. Each is a loop over vectors of [`LANES`] channels, which the compiler makes fit the
+//! processor.
 
 use fearless_simd::{Simd, f32x8, prelude::*};
 
-use super::{Activation, CLIP, HARD_SWISH, LANES, LINEAR, PRELU, activated, with_activation};
+use super::{Activation, LANES, Layout, finish};
 use crate::layer::Window;
 
 /// The largest of two by two pixels.
@@ -62,49 +63,68 @@ pub fn max_pool<S: Simd>(
     );
 }
 
-/// Selects `channels` of each pixel. The output has `whole` channels in memory.
-pub fn select(input: &[f32], stored: usize, channels: &[usize], whole: usize, output: &mut [f32]) {
-    for (pixel, output) in input
-        .chunks_exact(stored)
-        .zip(output.chunks_exact_mut(whole))
-    {
-        let (selected, zeros) = output.split_at_mut(channels.len());
-        for (output, channel) in selected.iter_mut().zip(channels) {
-            *output = pixel[*channel];
+/// Copies `count` channels of all pixels.
+pub fn copy(
+    (from, first_from): (&[f32], usize),
+    input: &Layout,
+    (to, first_to): (&mut [f32], usize),
+    output: &Layout,
+    count: usize,
+) {
+    let mut done = 0;
+    while done < count {
+        let [a, b] = [first_from + done, first_to + done];
+        let [left, right] = [(input, a), (output, b)].map(|(layout, channel)| {
+            let lane = channel % layout.block;
+            (layout.lanes(channel - lane), lane)
+        });
+        let own = (left.0 - left.1).min(right.0 - right.1).min(count - done);
+        let (from, to) = (&from[input.at(0, a)..], &mut to[output.at(0, b)..]);
+        if own == left.0 && own == right.0 {
+            let count = own * input.width;
+            to[..count].copy_from_slice(&from[..count]);
+        } else if own == LANES {
+            copy_pixels::<LANES>([left.0, right.0], input.width, from, to);
+        } else {
+            for x in 0..input.width {
+                let to = &mut to[x * right.0..][..own];
+                for (to, from) in to.iter_mut().zip(&from[x * left.0..]) {
+                    *to = *from;
+                }
+            }
         }
-        zeros.fill(0.0);
+        done += own;
     }
 }
 
-/// Applies an activation to each element.
-pub fn activate<S: Simd>(simd: S, stored: usize, activation: &Activation, output: &mut [f32]) {
-    if *activation != Activation::Linear {
-        with_activation!(
-            activation,
-            activate_all::<S>(simd, stored, activation, output)
-        );
+/// Copies the first `N` channels of pixels that have these distances.
+fn copy_pixels<const N: usize>(steps: [usize; 2], width: usize, from: &[f32], to: &mut [f32]) {
+    for x in 0..width {
+        if let Some(from) = from[x * steps[0]..].first_chunk::<N>() {
+            to[x * steps[1]..][..N].copy_from_slice(from);
+        }
     }
 }
 
-fn activate_all<S: Simd, const ACT: u8>(
+/// Applies an activation to each element of a block of channels.
+pub fn activate<S: Simd>(
     simd: S,
-    stored: usize,
+    (first, stored): (usize, usize),
     activation: &Activation,
     output: &mut [f32],
 ) {
-    let numbers = activation.numbers();
+    if *activation == Activation::Linear {
+        return;
+    }
     simd.vectorize(
         #[inline(always)]
         || {
             for pixel in output.chunks_exact_mut(stored) {
-                for channel in (0..stored).step_by(LANES) {
-                    let slopes = match ACT {
-                        PRELU => f32x8::from_slice(simd, &activation.slopes()[channel..][..LANES]),
-                        _ => f32x8::splat(simd, 0.0),
-                    };
-                    let place = &mut pixel[channel..][..LANES];
-                    let x = f32x8::from_slice(simd, place);
-                    activated::<S, f32x8<S>, ACT>(simd, x, numbers, slopes).store_slice(place);
+                for (index, place) in pixel.chunks_exact_mut(LANES).enumerate() {
+                    let x = [[f32x8::from_slice(simd, place)]];
+                    finish(simd, x, activation, first + index * LANES, |_, _, x| {
+                        x.store_slice(place);
+                    });
                 }
             }
         },
@@ -165,38 +185,42 @@ pub fn accumulate<S: Simd>(simd: S, input: &[f32], sums: &mut [f32]) {
 /// Each pixel less its mean, with a variance of 1, times `factors`. The sums have a fixed order.
 pub fn normalize<S: Simd>(
     simd: S,
-    input: &[f32],
+    (input, layout): (&[f32], &Layout),
     factors: &[f32],
     epsilon: f32,
-    output: &mut [f32],
+    (output, yielded): (&mut [f32], &Layout),
 ) {
-    let stored = factors.len();
+    let count = layout.stored as f32;
     simd.vectorize(
         #[inline(always)]
         || {
-            for (pixel, output) in input
-                .chunks_exact(stored)
-                .zip(output.chunks_exact_mut(stored))
-            {
-                let sum_of = |of: &dyn Fn(f32x8<S>) -> f32x8<S>| {
-                    let mut sums = f32x8::splat(simd, 0.0);
-                    for values in pixel.chunks_exact(LANES) {
-                        sums += of(f32x8::from_slice(simd, values));
-                    }
-                    sums.as_slice().iter().fold(0.0, |sum, x| sum + x)
-                };
-                let mean = f32x8::splat(simd, sum_of(&|x| x) / stored as f32);
-                let variance = sum_of(&|x| (x - mean) * (x - mean)) / stored as f32;
-                let deviation = f32x8::splat(simd, 1.0 / (variance + epsilon).sqrt());
-                for channel in (0..stored).step_by(LANES) {
-                    let x = f32x8::from_slice(simd, &pixel[channel..][..LANES]);
-                    let factor = f32x8::from_slice(simd, &factors[channel..][..LANES]);
-                    ((x - mean) * (deviation * factor))
-                        .store_slice(&mut output[channel..][..LANES]);
+            for x in 0..layout.width {
+                let mut sums = f32x8::splat(simd, 0.0);
+                for channel in (0..layout.stored).step_by(LANES) {
+                    sums += f32x8::from_slice(simd, &input[layout.at(x, channel)..][..LANES]);
+                }
+                let mean = f32x8::splat(simd, total(sums) / count);
+                let mut sums = f32x8::splat(simd, 0.0);
+                for channel in (0..layout.stored).step_by(LANES) {
+                    let values = f32x8::from_slice(simd, &input[layout.at(x, channel)..][..LANES]);
+                    sums += (values - mean) * (values - mean);
+                }
+                let deviation = f32x8::splat(simd, 1.0 / (total(sums) / count + epsilon).sqrt());
+                for channel in (0..layout.stored).step_by(LANES) {
+                    let values = f32x8::from_slice(simd, &input[layout.at(x, channel)..][..LANES]);
+                    let factors = f32x8::from_slice(simd, &factors[channel..][..LANES]);
+                    ((values - mean) * (deviation * factors))
+                        .store_slice(&mut output[yielded.at(x, channel)..][..LANES]);
                 }
             }
         },
     );
+}
+
+/// The sum of all lanes, the first ones first.
+#[inline(always)]
+fn total<S: Simd>(lanes: f32x8<S>) -> f32 {
+    lanes.as_slice().iter().fold(0.0, |sum, x| sum + x)
 }
 
 /// Interpolates pixels between two lines, with the weight `down` of the second line. Each of `columns`

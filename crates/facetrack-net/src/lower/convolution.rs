@@ -7,7 +7,7 @@ use facetrack_graph::{Node, Value};
 use super::{Lowering, Piece, Result, int, operand};
 use crate::kernel::dense::Weights;
 use crate::kernel::depthwise::{self, Filters};
-use crate::kernel::{Activation, padded};
+use crate::kernel::{Activation, BLOCK, padded};
 use crate::layer::{MAX_KERNEL, MAX_PADDING, Operator, Window};
 
 /// Most inputs of a group for which each group is a sum of single filters.
@@ -86,27 +86,20 @@ impl Lowering<'_> {
         window: Window,
         activation: &Activation,
     ) -> Result<Piece> {
-        let (channels, stored) = self.channels[piece.id];
+        let stored = self.channels[piece.id].1;
         let (outputs, inputs, height, width) = convolution.weights.dim();
         let weights = &convolution.weights;
         let bias = convolution.biases();
         let of_group = outputs / convolution.groups;
-        let packed = if self.is_planar(piece) {
-            self.reserve(&[height, channels, width, padded(outputs)])?;
-            Weights::new(height * channels, width, &bias, |row, x, column| {
-                weights[[column, row % channels, row / channels, x]]
-            })
-        } else {
-            self.reserve(&[height, width, stored, padded(outputs)])?;
-            let depth = (width - 1) * stored + channels;
-            Weights::new(height, depth, &bias, |row, input, column| {
-                let (x, channel) = (input / stored, input % stored);
-                let channel = channel.checked_sub(column / of_group * inputs);
-                let weight = channel.and_then(|channel| weights.get([column, channel, row, x]));
-                weight.copied().unwrap_or_default()
-            })
-        };
-        let operator = Operator::Dense(packed, window, stored);
+        self.reserve(&[height, width, stored, padded(outputs)])?;
+        let block = if self.is_planar(piece) { 1 } else { BLOCK };
+        let kernel = [height, width];
+        let packed = Weights::new(kernel, [stored, block], &bias, |y, x, channel, column| {
+            let channel = channel.checked_sub(column / of_group * inputs);
+            let weight = channel.and_then(|channel| weights.get([column, channel, y, x]));
+            weight.copied().unwrap_or_default()
+        });
+        let operator = Operator::Dense(packed, window);
         let inputs = [piece].iter().chain(&added).map(|piece| piece.id).collect();
         let yielded = self.add(operator, inputs, outputs, piece.order)?;
         self.set_activation(activation);
@@ -132,7 +125,7 @@ impl Lowering<'_> {
                 Some(_) => vec![0.0; outputs],
             };
             self.reserve(&[height, width, padded(outputs)])?;
-            let filters = Filters::new([height, width], &bias, |y, x, output| {
+            let filters = Filters::new(height, &bias, |y, x, output| {
                 convolution.weights[[output, input, y, x]]
             });
             let operator = Operator::Depthwise(filters, window);
@@ -226,7 +219,7 @@ impl Lowering<'_> {
 /// Whether there is a kernel for its filters, if each takes one channel.
 pub(super) fn has_filters(convolution: &Convolution, window: &Window) -> bool {
     let [down, across] = window.stride;
-    down == across && depthwise::is_supported(window.kernel[1], across) && convolution.groups > 1
+    down == across && depthwise::is_supported(window.kernel, across) && convolution.groups > 1
 }
 
 /// Whether it is computed with zeros for the other groups: there are not more columns in memory

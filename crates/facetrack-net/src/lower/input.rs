@@ -5,8 +5,8 @@ use facetrack_graph::convolution::Convolution;
 use facetrack_graph::{Node, Port, TensorSpec, Value};
 
 use super::{Form, Input, Lowering, Order, Piece, Result};
-use crate::kernel::{Activation, padded};
-use crate::layer::{Layer, MAX_LINES, Operator, Shape};
+use crate::kernel::{Activation, LANES, padded};
+use crate::layer::{Layer, Operator, Shape};
 
 impl Lowering<'_> {
     pub(super) fn declare_inputs(&mut self) -> Result<()> {
@@ -61,15 +61,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether all that take `value` are convolutions that can read each channel on its own.
+    /// Whether all that take `value` are convolutions that can read each of few channels on its own.
     fn is_for_rows(&self, value: Value, channels: usize) -> bool {
-        self.users(value).iter().all(|user| {
-            let node = self.graph.nodes.get(*user);
-            let convolution = node.and_then(|node| Convolution::of(self.graph, node));
-            convolution.is_some_and(|own| {
-                own.groups == 1 && own.weights.dim().2.saturating_mul(channels) <= MAX_LINES
+        channels < LANES
+            && self.users(value).iter().all(|user| {
+                let node = self.graph.nodes.get(*user);
+                let convolution = node.and_then(|node| Convolution::of(self.graph, node));
+                convolution.is_some_and(|own| own.groups == 1)
             })
-        })
     }
 
     /// The value that follows from the input `value` by a factor and a summand.

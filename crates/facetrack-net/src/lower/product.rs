@@ -6,7 +6,7 @@ use ndarray::{Array2, Ix2};
 
 use super::{Form, Lowering, Order, Piece, Result, float, int, operand};
 use crate::kernel::dense::Weights;
-use crate::kernel::padded;
+use crate::kernel::{BLOCK, padded};
 use crate::layer::{MAX_KERNEL, Operator, Shape, Window};
 
 impl Lowering<'_> {
@@ -76,9 +76,11 @@ impl Lowering<'_> {
                 right.nrows()
             ));
         }
-        self.reserve(&[channels, padded(bias.len())])?;
-        let weights = Weights::new(1, channels, bias, |_, input, column| right[[input, column]]);
-        let operator = Operator::Dense(weights, Window::PIXEL, stored);
+        self.reserve(&[stored, padded(bias.len())])?;
+        let weights = Weights::new([1; 2], [stored, BLOCK], bias, |_, _, input, column| {
+            right.get([input, column]).copied().unwrap_or_default()
+        });
+        let operator = Operator::Dense(weights, Window::PIXEL);
         self.add(operator, vec![piece.id], bias.len(), piece.order)
     }
 
@@ -105,19 +107,22 @@ impl Lowering<'_> {
             return Err("a product of an image of this size".to_owned());
         }
         self.reserve(&[height, width, stored, padded(bias.len())])?;
-        let depth = (width - 1) * stored + channels;
-        let weights = Weights::new(height, depth, bias, |y, input, column| {
-            let (x, channel) = (input / stored, input % stored);
-            match channel < channels {
-                true => right[[(channel * height + y) * width + x, column]],
-                false => 0.0,
-            }
-        });
+        let kernel = [height, width];
+        let weights =
+            Weights::new(
+                kernel,
+                [stored, BLOCK],
+                bias,
+                |y, x, channel, column| match channel < channels {
+                    true => right[[(channel * height + y) * width + x, column]],
+                    false => 0.0,
+                },
+            );
         let window = Window {
-            kernel: [height, width],
+            kernel,
             ..Window::PIXEL
         };
-        let operator = Operator::Dense(weights, window, stored);
+        let operator = Operator::Dense(weights, window);
         self.add(operator, vec![id], bias.len(), Order::ChannelsLast)
     }
 
