@@ -174,9 +174,9 @@ fn each<V: Copy, const P: usize, const Q: usize>(
     of: impl Fn(V, usize) -> V,
     mut store: impl FnMut(usize, usize, V),
 ) {
-    for p in 0..P {
-        for q in 0..Q {
-            store(p, q, of(sums[p][q], q));
+    for (p, sums) in sums.into_iter().enumerate() {
+        for (q, sum) in sums.into_iter().enumerate() {
+            store(p, q, of(sum, q));
         }
     }
 }

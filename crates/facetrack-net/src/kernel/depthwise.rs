@@ -196,10 +196,9 @@ impl<V, const C: usize, const K: usize> Line<'_, V, C, K> {
                     }
                 }
             } else {
-                for p in 0..P {
-                    for k in 0..K {
-                        let input = input(p * STRIDE + k);
-                        sums[p][0] = input.mul_add(self.weights[r][k], sums[p][0]);
+                for (p, [sum]) in sums.iter_mut().enumerate() {
+                    for (k, weights) in self.weights[r].iter().enumerate() {
+                        *sum = input(p * STRIDE + k).mul_add(*weights, *sum);
                     }
                 }
             }
