@@ -105,9 +105,23 @@ impl Known<'_> {
             "Shape" => numbers(input(0).shape().iter().map(|side| *side as f64)),
             "Resize" if is_linear(node) => stretched(&input(0), &indices(&input(3))),
             "Resize" => resized(&input(0), &indices(&input(3))),
-            "ReduceMean" => {
-                let last = input(0).ndim() - 1;
-                mean(input(0), last)
+            "ReduceMean" => mean(input(0), reduced(node, input(0).ndim())),
+            "ReduceSum" => {
+                let axis = Axis(reduced(node, input(0).ndim()));
+                input(0).sum_axis(axis).insert_axis(axis)
+            }
+            "Constant" => {
+                let ints = node
+                    .attribute("value")
+                    .and_then(|own| own.t.as_ref()?.to_ints());
+                numbers(ints.expect("integers").into_iter().map(|n| n as f64))
+            }
+            "Identity" | "Cast" | "Unsqueeze" => input(0),
+            "Reshape" => {
+                let shape = indices(&input(1));
+                input(0)
+                    .into_shape_with_order(shape)
+                    .expect("a shape that fits")
             }
             "LayerNormalization" => normalised(input(0), &input(1), float(node, "epsilon")),
             "Gemm" => {
@@ -147,6 +161,12 @@ fn scalar(tensor: &Tensor) -> f64 {
 fn int(node: &Node, name: &str, default: usize) -> usize {
     let number = node.attribute(name).and_then(|own| own.i);
     number.map_or(default, |number| number as usize)
+}
+
+/// The axis that `node` reduces, of `axes` or, without the attribute, the last one.
+fn reduced(node: &Node, axes: usize) -> usize {
+    let axis = node.attribute("axes").map_or(-1, |own| own.ints[0]);
+    axis.rem_euclid(axes as i64) as usize
 }
 
 fn float(node: &Node, name: &str) -> f64 {

@@ -58,7 +58,6 @@ pub fn onnx(data: &[u8]) {
     prepare(&graph);
     assert_kept(&graph.encode());
     let of_file = |onnx| Graph::read(onnx).expect("a network was written");
-    let files = || insightface::rewrite::for_processor(data.to_vec());
     let rewrites: [Rewrite; 4] = [
         openseeface::rewrite::detector,
         |path, bytes| Ok(openseeface::rewrite::landmarks(path, bytes)?.0),
@@ -72,13 +71,13 @@ pub fn onnx(data: &[u8]) {
             of_file(graph.encode());
         }
     }
-    let files = within(NETWORK, files);
-    let parts = [
-        files.rest.map(|(rest, _)| rest),
-        files.boxes.map(|(boxes, _)| boxes),
-    ];
-    for onnx in parts.into_iter().flatten() {
-        prepare(&of_file(onnx));
+    let parts = within(NETWORK, || insightface::rewrite::divided(data));
+    if let Some(parts) = told(parts, &[]) {
+        let rest = parts.rest.map(|(rest, _)| rest);
+        for graph in rest.into_iter().chain([parts.first]) {
+            prepare(&graph);
+            of_file(graph.encode());
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use arbitrary::Unstructured;
 use facetrack_graph::Graph;
-use facetrack_graph::passes::{self, COMMON, ONNX_RUNTIME, OPENSEEFACE, Pass};
+use facetrack_graph::passes::{self, COMMON, OPENSEEFACE, Pass};
 
 use crate::build::{Origin, graph};
 use crate::evaluate::{Tensor, difference, evaluate};
@@ -24,11 +24,10 @@ pub fn passes(data: &[u8]) {
     }
     let mut input = Unstructured::new(data);
     let origin = [Origin::Tflite, Origin::Onnx][pick(&mut input, 0..=1)];
-    let lists = match origin {
-        Origin::Tflite => &[COMMON, ONNX_RUNTIME][..],
-        Origin::Onnx => &[OPENSEEFACE, ONNX_RUNTIME],
+    let list = match origin {
+        Origin::Tflite => COMMON,
+        Origin::Onnx => OPENSEEFACE,
     };
-    let list = lists[pick(&mut input, 0..=lists.len() - 1)];
     let chosen = pick(&mut input, 0..=2 * list.len());
     let mut graph = graph(&mut input, origin);
     let mut noise = Noise::new(&mut input);

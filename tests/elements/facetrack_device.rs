@@ -89,7 +89,7 @@ fn row_4_the_stream_runs_by_falling_back_and_it_is_told_once() {
         assert!(remedy.contains("driver"), "the remedy: {remedy}");
         assert_eq!(element.property::<String>("active-device"), "cpu");
         let provider: String = element.property("active-execution-provider");
-        assert_eq!(provider, "CPUExecutionProvider");
+        assert_eq!(provider, "built-in");
         let [ready] = ready.as_slice() else {
             panic!("{settings:?}: {ready:?}");
         };

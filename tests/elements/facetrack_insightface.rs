@@ -431,6 +431,7 @@ fn a_missing_runtime_is_named() {
     };
     let Finished { success, text } = installed
         .launch(&Clip::draw())
+        .args("runtime=onnxruntime")
         .env("FACETRACK_ONNXRUNTIME", "/nowhere/libonnxruntime.so")
         .args("! fakesink")
         .run();

@@ -467,7 +467,8 @@ fn what_has_to_be_asked_for_is_not_fetched_unasked() {
 fn onnxruntime_is_fetched_with_engines_that_need_it() {
     for (family, is_fetched) in [
         ("openseeface", false),
-        ("insightface", true),
+        ("eos", true),
+        ("insightface", false),
         ("mediapipe", false),
     ] {
         let sandbox = Sandbox::offline();
@@ -1352,7 +1353,7 @@ fn the_doctor_finds_a_runtime_that_the_loader_knows() {
     let text = doctor();
     for part in [
         "· ONNX Runtime could not be loaded (tried libonnxruntime.so.1, libonnxruntime.so)",
-        "Only some engines need it: opencv-yunet, opencv-yunet-pyfeat, eos, insightface. `facetrack fetch onnxruntime` fetches it",
+        "Only some engines need it: opencv-yunet, opencv-yunet-pyfeat, eos. `facetrack fetch onnxruntime` fetches it",
     ] {
         assert!(text.contains(part), "{part:?} not in\n{text}");
     }

@@ -84,6 +84,23 @@ impl Convolution {
         self.weights.shape()[2..] == [1, 1]
     }
 
+    /// Whether an output depends on a square around its pixel, and has the extents of the image.
+    pub fn keeps_size(&self) -> bool {
+        let (_, _, height, width) = self.weights.dim();
+        let are = |name, value: i64, default| {
+            let own = self.node.attribute(name);
+            own.map_or(value == default, |own| {
+                own.ints.iter().all(|own| *own == value)
+            })
+        };
+        height == width
+            && height % 2 == 1
+            && are("pads", height as i64 / 2, 0)
+            && are("strides", 1, 1)
+            && are("dilations", 1, 1)
+            && self.node.attribute("auto_pad").is_none()
+    }
+
     /// Selects outputs, in this order. The caller sets the groups.
     #[must_use]
     pub fn with_outputs(&self, kept: impl IntoIterator<Item = usize>) -> Self {
@@ -167,15 +184,7 @@ impl Convolution {
     }
 }
 
-/// Adds the depthwise convolution that multiplies the channels of `image` by `factors`.
-pub fn add_scaled(graph: &mut Graph, image: Value, factors: &[f32]) -> Value {
-    let shape = graph.shape(image).to_vec();
-    let weights = graph.add_floats(&[factors.len(), 1, 1, 1], factors);
-    let group = Attribute::int(GROUP, factors.len() as i64);
-    graph.add_shaped("Conv", &[image, weights], vec![group], shape)
-}
-
 /// Whether `node` is a convolution, with an activation or without.
-pub fn is_convolution(node: &Node) -> bool {
+fn is_convolution(node: &Node) -> bool {
     node.is("Conv") || (node.op == FUSED && node.domain == MICROSOFT)
 }

@@ -2,7 +2,6 @@
 #![doc = include_str!("../README.md")]
 
 pub mod convolution;
-pub mod local;
 mod onnx;
 pub mod outline;
 pub mod parts;
@@ -267,14 +266,14 @@ impl Graph {
         self.outputs = values.iter().map(port).collect();
     }
 
-    /// Makes `values`, images of any size, the only inputs.
-    pub fn set_images(&mut self, values: &[Value]) {
-        let port = |value: &Value| Port {
+    /// Makes values, images of any size with so many channels, the only inputs.
+    pub fn set_images(&mut self, values: &[(Value, usize)]) {
+        let port = |(value, channels): &(Value, usize)| Port {
             value: *value,
-            kind: Some(TypeProto::floats(Some(&[1; 4]))),
+            kind: Some(TypeProto::floats(Some(&[1, *channels, 1, 1]))),
         };
         self.inputs = values.iter().map(port).collect();
-        for axis in 1..4 {
+        for axis in 2..4 {
             self.set_input_extent(axis, None);
         }
     }

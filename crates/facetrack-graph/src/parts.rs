@@ -3,6 +3,7 @@
 //! the rest. Where an image is black, the values of the first layers are known before the network
 //! runs.
 
+use super::convolution::Convolution;
 use super::{Graph, Node, Port, Value};
 
 /// Maximum reach of the first layers, px. With a larger one, fewer of their values are known.
@@ -34,15 +35,17 @@ pub struct Border {
 /// How a value depends on the image.
 #[derive(Clone, Copy)]
 struct Place {
+    channels: usize,
     stride: usize,
     reach: usize,
 }
 
 /// Divides a sorted graph whose only input is an image of any size; `None` if that is impossible.
 pub fn divide(graph: &Graph) -> Option<Parts> {
-    let image = image_of_any_size(graph)?;
+    let (image, channels) = image_of_any_size(graph)?;
     let mut places = vec![None; graph.values.len()];
     places[image.0] = Some(Place {
+        channels,
         stride: 1,
         reach: 0,
     });
@@ -74,9 +77,15 @@ pub fn divide(graph: &Graph) -> Option<Parts> {
     };
     let (mut first, mut rest) = (of_nodes(first), of_nodes(rest));
     first.set_outputs(&between);
-    rest.set_images(&between);
-    let places = between.iter().filter_map(|value| places[value.0]);
-    let (strides, reaches): (Vec<_>, Vec<_>) = places.map(|p| (p.stride, p.reach)).unzip();
+    let places = between
+        .iter()
+        .filter_map(|value| Some((*value, places[value.0]?)));
+    let images: Vec<_> = places
+        .clone()
+        .map(|(value, p)| (value, p.channels))
+        .collect();
+    rest.set_images(&images);
+    let (strides, reaches): (Vec<_>, Vec<_>) = places.map(|(_, p)| (p.stride, p.reach)).unzip();
     let (reach, largest) = (reaches.into_iter().max()?, *strides.iter().max()?);
     if !strides.iter().all(|stride| largest.is_multiple_of(*stride)) {
         return None;
@@ -89,8 +98,8 @@ pub fn divide(graph: &Graph) -> Option<Parts> {
     })
 }
 
-/// The only input of a graph, if it is an image of any size.
-pub(super) fn image_of_any_size(graph: &Graph) -> Option<Value> {
+/// The only input of a graph and its channels, if it is an image of any size.
+fn image_of_any_size(graph: &Graph) -> Option<(Value, usize)> {
     let mut inputs = graph
         .inputs
         .iter()
@@ -99,8 +108,10 @@ pub(super) fn image_of_any_size(graph: &Graph) -> Option<Value> {
         return None;
     };
     let kind = image.kind.as_ref()?;
-    let is_any = matches!(kind.extents()[..], [_, Some(_), None, None]);
-    (is_any && kind.is_of_floats()).then_some(image.value)
+    match kind.extents()[..] {
+        [_, Some(channels), None, None] if kind.is_of_floats() => Some((image.value, channels)),
+        _ => None,
+    }
 }
 
 /// The place of a node's output, if it is the only one and an image that depends on few pixels.
@@ -119,23 +130,29 @@ fn place(graph: &Graph, node: &Node, places: &[Option<Place>]) -> Option<Place> 
                 ..of_image
             })
         }
-        "Conv" | "MaxPool" if others.iter().all(|other| graph.is_constant(*other)) => {
-            window(node)?.after(of_image)
+        "MaxPool" => window(node)?.after(of_image),
+        "Conv" => {
+            let channels = Convolution::of(graph, node)?.outputs();
+            let of_image = window(node)?.after(of_image)?;
+            Some(Place {
+                channels,
+                ..of_image
+            })
         }
         _ => None,
     }
 }
 
 /// The square window of an operator.
-pub(super) struct Window {
+struct Window {
     extent: usize,
-    pub(super) stride: usize,
+    stride: usize,
     before: usize,
 }
 
 /// The window of `node`, if the output has 1/stride of the extents of every image whose extents
 /// are multiples of the stride.
-pub(super) fn window(node: &Node) -> Option<Window> {
+fn window(node: &Node) -> Option<Window> {
     let ints = |name| node.attribute(name).map(|own| &own.ints[..]);
     let is_dense = ints("dilations").is_none_or(|own| own.iter().all(|step| *step == 1));
     let has_mode = ["auto_pad", "ceil_mode"].map(|name| node.attribute(name).is_some());
@@ -164,7 +181,7 @@ pub(super) fn window(node: &Node) -> Option<Window> {
 
 impl Window {
     /// Maximum distance from a pixel to one that its value depends on.
-    pub(super) fn reach(&self) -> usize {
+    fn reach(&self) -> usize {
         self.before.max(self.extent - 1 - self.before)
     }
 
@@ -175,6 +192,7 @@ impl Window {
                 .stride
                 .checked_mul(self.reach())?
                 .checked_add(image.reach)?,
+            ..image
         })
     }
 }
@@ -234,7 +252,7 @@ mod tests {
         let [input, _] = &parts.rest.specs(&parts.rest.inputs)[..] else {
             panic!("two values are between the parts");
         };
-        assert_eq!(input.shape, [Some(1), None, None, None]);
+        assert_eq!(input.shape, [Some(1), Some(3), None, None]);
         // 1 for the first window, 2 for the second, and 4·2 for the third.
         let expected = Border {
             strides: vec![4, 2],

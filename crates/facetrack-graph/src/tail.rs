@@ -45,16 +45,6 @@ impl Tail {
         self.pointwise.outputs() / self.pointwise.groups
     }
 
-    /// Whether its filters look at `side` × `side` pixels, and its output has the size of its input.
-    pub fn has_window(&self, side: usize) -> bool {
-        let is = |name, value: i64, count| {
-            let own = self.spatial.node.attribute(name);
-            own.is_some_and(|own| own.ints == vec![value; count])
-        };
-        let pad = side as i64 / 2;
-        self.spatial.weights.shape()[2..] == [side; 2] && is("pads", pad, 4) && is("strides", 1, 2)
-    }
-
     /// The convolution with filter `filter` of each of the channels `channels`.
     pub fn depthwise(&self, channels: Range<usize>, filter: usize) -> Convolution {
         let groups = channels.len();

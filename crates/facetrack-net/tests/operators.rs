@@ -6,6 +6,7 @@ mod evaluate;
 
 use std::ops::RangeInclusive;
 
+use facetrack_graph::proto::TensorProto;
 use facetrack_graph::{Attribute, Graph, Value};
 use facetrack_net::Network;
 use fastrand::Rng;
@@ -25,6 +26,9 @@ struct Maker {
 
 /// An image: its value, channels, height and width.
 type Image = (Value, usize, [usize; 2]);
+
+/// A matrix: its value, rows and columns.
+type Matrix = (Value, usize, usize);
 
 impl Maker {
     fn new(seed: u64) -> Self {
@@ -229,9 +233,122 @@ impl Maker {
         )
     }
 
+    /// An image as large as another one whose size the graph computes.
+    fn resized_by_shape(&mut self, (value, channels, size): Image) -> Image {
+        let constant = |values: &[i64]| Attribute {
+            name: "value".to_owned(),
+            t: Some(TensorProto::ints(&[values.len()], values)),
+            ..Attribute::default()
+        };
+        let shape = self.graph.add_shaped("Shape", &[value], vec![], vec![4]);
+        let mut extents = vec![self.graph.add_slice(shape, 0..2, 0)];
+        let wanted = [self.number(1..=9), size[1]];
+        let height = constant(&[wanted[0] as i64]);
+        extents.push(self.graph.add("Constant", &[], vec![height]));
+        let index = self.graph.add("Constant", &[], vec![constant(&[3])]);
+        let width = self.graph.add("Gather", &[shape, index], vec![]);
+        let axes = vec![Attribute::ints("axes", &[0])];
+        extents.push(self.graph.add("Unsqueeze", &[width], axes));
+        let axis = vec![Attribute::int("axis", 0)];
+        let extents = self.graph.add("Concat", &extents, axis);
+        let none = self.graph.add_floats(&[0], &[]);
+        let attributes = vec![
+            Attribute::text("mode", "nearest"),
+            Attribute::text("coordinate_transformation_mode", "asymmetric"),
+            Attribute::text("nearest_mode", "floor"),
+        ];
+        let operands = [value, none, none, extents];
+        let value = self.graph.add("Resize", &operands, attributes);
+        (value, channels, wanted)
+    }
+
+    /// A layer of a matrix with so many rows and columns.
+    fn matrix_layer(&mut self, (value, rows, columns): Matrix) -> Matrix {
+        let aligned = columns.is_multiple_of(8);
+        match self.number(0..=8) {
+            0 => {
+                let outputs = [8, 16, 24, 5][self.number(0..=3)];
+                let operands = [
+                    value,
+                    self.floats(&[columns, outputs]),
+                    self.floats(&[outputs]),
+                ];
+                (self.graph.add("Gemm", &operands, vec![]), rows, outputs)
+            }
+            1 => {
+                let outputs = self.number(1..=20);
+                let operands = [
+                    self.floats(&[outputs, rows]),
+                    value,
+                    self.floats(&[outputs, 1]),
+                ];
+                (self.graph.add("Gemm", &operands, vec![]), outputs, columns)
+            }
+            2 => {
+                let weights = self.floats(&[rows, rows]);
+                let mixed = self.graph.add("Gemm", &[weights, value], vec![]);
+                (
+                    self.graph.add("Add", &[value, mixed], vec![]),
+                    rows,
+                    columns,
+                )
+            }
+            3 if aligned => {
+                let count = self.number(1..=3);
+                let constant = self.floats(&[count, columns]);
+                let axis = vec![Attribute::int("axis", 0)];
+                let value = self.graph.add("Concat", &[constant, value], axis);
+                (value, rows + count, columns)
+            }
+            4 => {
+                let first = self.number(0..=rows - 1);
+                let last = self.number(first + 1..=rows);
+                let bounds = [first, last, 0].map(|own| self.graph.add_ints(&[1], &[own as i64]));
+                let operands = [value, bounds[0], bounds[1], bounds[2]];
+                let value = self.graph.add("Slice", &operands, vec![]);
+                (value, last - first, columns)
+            }
+            5 if aligned => {
+                let scale = self.floats(&[columns]);
+                let epsilon = vec![Attribute::float("epsilon", 1e-3)];
+                let value = self
+                    .graph
+                    .add("LayerNormalization", &[value, scale], epsilon);
+                (value, rows, columns)
+            }
+            6 => {
+                let (op, axis) =
+                    [("ReduceMean", -2), ("ReduceMean", -1), ("ReduceSum", -1)][self.number(0..=2)];
+                let axes = vec![Attribute::ints("axes", &[axis])];
+                let reduced = self.graph.add(op, &[value], axes);
+                let op = ["Add", "Sub", "Mul"][self.number(0..=2)];
+                (self.graph.add(op, &[value, reduced], vec![]), rows, columns)
+            }
+            7 => {
+                let divisor = self.graph.add("Sigmoid", &[value], vec![]);
+                let divisor = self.graph.add("Sqrt", &[divisor], vec![]);
+                let half = self.number_constant(0.5);
+                let divisor = self.graph.add("Add", &[divisor, half], vec![]);
+                (
+                    self.graph.add("Div", &[value, divisor], vec![]),
+                    rows,
+                    columns,
+                )
+            }
+            _ => {
+                let factor = self.number_constant(-1.5);
+                (
+                    self.graph.add("Mul", &[value, factor], vec![]),
+                    rows,
+                    columns,
+                )
+            }
+        }
+    }
+
     fn layer(&mut self, image: Image) -> Image {
         let outputs = self.number(1..=40);
-        match self.number(0..=9) {
+        match self.number(0..=10) {
             0 => self.convolution(image, 1, outputs),
             1 => self.convolution(image, image.1, image.1),
             2 => self.activated(image),
@@ -241,6 +358,7 @@ impl Maker {
             6 => self.residual(image),
             7 => self.normalized(image),
             8 => self.joined(image),
+            9 => self.resized_by_shape(image),
             _ => self.convolution(image, 1, 8),
         }
     }
@@ -342,6 +460,27 @@ fn products_of_images_equal_plain_loops() {
         let transposed = vec![Attribute::int("transB", 1)];
         let output = maker.graph.add("Gemm", &[flat, weights, bias], transposed);
         maker.graph.add_output("output", output);
+        maker.check(&shape);
+    }
+}
+
+#[test]
+fn layers_of_matrices_equal_plain_loops() {
+    for seed in 0..4 * ROUNDS {
+        let mut maker = Maker::new(seed);
+        let (rows, columns) = (maker.number(1..=12), 8 * maker.number(1..=5));
+        let shape = [1, rows, columns];
+        let list = maker.graph.add_input("list", &shape);
+        let extents = maker.graph.add_ints(&[2], &[rows as i64, columns as i64]);
+        let as_matrix = vec![rows, columns];
+        let value = maker
+            .graph
+            .add_shaped("Reshape", &[list, extents], vec![], as_matrix);
+        let mut matrix = (value, rows, columns);
+        for _ in 0..maker.number(1..=6) {
+            matrix = maker.matrix_layer(matrix);
+        }
+        maker.graph.add_output("output", matrix.0);
         maker.check(&shape);
     }
 }

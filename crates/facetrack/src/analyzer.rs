@@ -371,12 +371,15 @@ impl Analyzer {
     /// the CPU now.
     fn collect_notices(&mut self) {
         for notice in self.engine.finder.take_notices() {
-            if let Notice::FellBackToCpu { models, .. } = &notice {
+            if let Notice::FellBackToCpu {
+                models, runtimes, ..
+            } = &notice
+            {
                 let source = Arc::make_mut(&mut self.source);
-                let runtimes = &self.engine.info.runtimes;
                 source.place(&Placement::Cpu, runtimes, notice.to_string());
                 source.models.clone_from(models);
                 self.engine.info.models.clone_from(models);
+                self.engine.info.runtimes.clone_from(runtimes);
             }
             self.notices.push(notice);
         }

@@ -341,6 +341,8 @@ pub enum Notice {
         reason: String,
         /// Models that it runs there, which may be others for the same task.
         models: Vec<ModelFile>,
+        /// The runtimes of its networks there.
+        runtimes: Runtimes,
     },
 }
 

@@ -226,7 +226,7 @@ fn no_damaged_byte_makes_it_panic() {
         graph.set_input_extent(2, None);
         let _ = (constant(&graph, "weights"), constant(&graph, "bias"));
         graph.outputs.truncate(1);
-        let passes = [passes::COMMON, passes::OPENSEEFACE, passes::ONNX_RUNTIME];
+        let passes = [passes::COMMON, passes::OPENSEEFACE];
         for pass in passes.into_iter().flatten() {
             let _ = passes::run(&mut graph, &[*pass]);
         }

@@ -70,7 +70,6 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     nms_threshold: NMS_THRESHOLD,
     detect_max_width: MAX_WIDTH,
-    needs_onnxruntime: true,
     ..EngineEntry::new("insightface", |config| Ok(describe(config)), load)
 };
 

@@ -196,3 +196,39 @@ pub fn other_tensors(model: &dyn Model, path: &Path, expected: String) -> ModelE
 fn elements(tensor: &ArrayD<f32>) -> &[f32] {
     tensor.as_slice().unwrap_or_default()
 }
+
+/// The `side` × `side` cells around `cell`, row by row: their numbers in a map of `size`, `None` for
+/// those outside. Columns come before rows.
+pub fn around(
+    [column, row]: [usize; 2],
+    [columns, rows]: [usize; 2],
+    side: usize,
+) -> impl Iterator<Item = Option<usize>> {
+    let near = move |at: usize, step: usize, end: usize| {
+        let place = (at + step).checked_sub(side / 2);
+        place.filter(|place| *place < end)
+    };
+    (0..side * side).map(move |step| {
+        let row = near(row, step / side, rows)?;
+        Some(row * columns + near(column, step % side, columns)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cells_around_a_cell_may_be_outside() {
+        // 9 stands for those outside of 3×3 cells.
+        for (cell, side, want) in [
+            ([1, 1], 3, &[0, 1, 2, 3, 4, 5, 6, 7, 8][..]),
+            ([0, 0], 3, &[9, 9, 9, 9, 0, 1, 9, 3, 4]),
+            ([2, 1], 3, &[1, 2, 9, 4, 5, 9, 7, 8, 9]),
+            ([1, 2], 1, &[7]),
+        ] {
+            let near = around(cell, [3, 3], side).map(|cell| cell.unwrap_or(9));
+            assert!(near.eq(want.iter().copied()), "{cell:?}");
+        }
+    }
+}

@@ -4,19 +4,19 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use facetrack_graph::{Graph, passes};
+use facetrack_graph::Graph;
 
 use super::built_in::BuiltInModel;
 use super::runtime::placement::Placement;
-use super::runtime::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
-use super::{Model, ModelError, format_error};
+use super::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+use super::{Model, ModelError};
 use crate::locate::SearchPaths;
 use crate::words::choices;
 
 choices! {
     /// The runtime of networks on the CPU.
     pub enum RuntimeChoice, words runtime_words {
-        Auto = "auto": "the built-in runtime for the networks of MediaPipe and OpenSeeFace, ONNX Runtime for all others and for those that the built-in runtime does not support",
+        Auto = "auto": "the built-in runtime, except for YuNet and for networks that it does not support, which run in ONNX Runtime",
         BuiltIn = "built-in": "the built-in runtime; a network that it does not support is an error",
         OnnxRuntime = "onnxruntime": "ONNX Runtime",
     }
@@ -99,29 +99,35 @@ impl<'a> Opener<'a> {
                 Err(reason) => self.fall_back(path, reason)?,
             }
         }
-        let mut graph = read()?;
-        passes::run(&mut graph, passes::ONNX_RUNTIME)
-            .map_err(|reason| format_error(path, "ONNX", reason))?;
-        self.open_onnx(path, &graph.encode(), options)
+        self.open_onnx(path, &read()?.encode(), options)
+    }
+
+    /// Opens the ONNX file `bytes`, which the built-in runtime does not support for `reason`.
+    ///
+    /// # Errors
+    /// Those of [`Opener::open`].
+    pub fn open_unsupported(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        reason: String,
+        options: SessionOptions,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        self.fall_back(path, reason)?;
+        self.open_onnx(path, bytes, options)
     }
 
     /// Opens the ONNX file `bytes` in ONNX Runtime, on the device that `options` name; `path` is
     /// for messages.
     ///
     /// # Errors
-    /// [`ModelError::Unsupported`] if only the built-in runtime may run it; errors of
-    /// [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
+    /// Those of [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
     pub fn open_onnx(
         &self,
         path: &Path,
         bytes: &[u8],
         options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
-        if self.choice == RuntimeChoice::BuiltIn && options.provider == Provider::Cpu {
-            let reason = "the engine runs it in ONNX Runtime".to_owned();
-            let path = path.to_owned();
-            return Err(ModelError::Unsupported { path, reason });
-        }
         let runtime = OnnxRuntime::load(self.paths)?;
         let model = OnnxModel::from_bytes(&runtime, path, bytes, options)?;
         self.runtimes.borrow_mut().onnxruntime = true;
@@ -134,8 +140,10 @@ impl<'a> Opener<'a> {
             let path = path.to_owned();
             return Err(ModelError::Unsupported { path, reason });
         }
-        let fallback = format!("{}: {reason}", path.display());
-        self.runtimes.borrow_mut().fallbacks.push(fallback);
+        if self.choice == RuntimeChoice::Auto {
+            let fallback = format!("{}: {reason}", path.display());
+            self.runtimes.borrow_mut().fallbacks.push(fallback);
+        }
         Ok(())
     }
 

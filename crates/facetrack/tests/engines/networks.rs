@@ -361,6 +361,24 @@ fn yunet_is_the_same_in_both_runtimes() {
     }
 }
 
+#[test]
+fn insightface_is_the_same_in_both_runtimes() {
+    let networks: [(&str, [usize; 4]); 4] = [
+        ("scrfd_500m_bnkps.onnx", [1, 3, 96, 160]),
+        ("2d106det.onnx", [2, 3, 192, 192]),
+        ("genderage.onnx", [2, 3, 96, 96]),
+        ("w600k_mbf.onnx", [2, 3, 112, 112]),
+    ];
+    for (file, shape) in networks {
+        let Some(path) = installed(file, "insightface") else {
+            continue;
+        };
+        let bytes = fs::read(&path).unwrap();
+        let read = || Ok(Graph::read(bytes.clone()).unwrap());
+        compare_runtimes(file, &bytes, read, &shape, [-1.0, 1.0]);
+    }
+}
+
 /// A network with an operator that only ONNX Runtime supports.
 fn with_erf() -> Graph {
     let mut graph = Graph::new(17);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Loads the engine from a folder of published files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use facetrack_graph::Graph;
 
 use super::networks::Networks;
-use super::pack::{self, Opened};
+use super::pack::{self, Layers, Opened};
 use super::pose::PoseFinder;
 use super::resilient::Resilient;
-use super::rewrite::{self, Files};
-use super::scrfd::{self, Boxes, Rest};
+use super::rewrite::{self, Parts};
+use super::scrfd::{self, Rest};
 use super::{Derived, placed};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::ModelError;
 use crate::model::runtime::{Memory, Provider, SessionOptions};
+use crate::model::{ModelError, Opener, Runtimes};
 
 /// Loads the pack that `config` names, or else the one in the search paths, where `config` places
 /// it.
@@ -31,7 +33,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             ..settings.clone()
         };
         check(&config)?;
-        Networks::new(pack.open(&config)?, &pack.folder, &config, det_size)
+        let (opened, runtimes) = pack.open(&config)?;
+        Networks::new(opened, runtimes, &pack.folder, &config, det_size)
     };
     let finder = Resilient::load(&config.placement, need, Box::new(open))?;
     let derived = Derived {
@@ -79,14 +82,17 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Opens the networks that `config` wants, where it places them: at most one of each task, a
-    /// detector among them.
+    /// detector among them. Also returns the runtimes that run them.
     ///
     /// # Errors
     /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
-    pub(super) fn open(&self, config: &EngineConfig) -> Result<Vec<Opened>, ModelError> {
+    pub(super) fn open(
+        &self,
+        config: &EngineConfig,
+    ) -> Result<(Vec<Opened>, Runtimes), ModelError> {
         let opener = config.opener();
         let (wanted, placement) = (config.pack.wanted(), &config.placement);
-        pack::open(
+        let opened = pack::open(
             &self.folder,
             placed::precision(placement),
             |module| wanted.contains(&module),
@@ -100,16 +106,39 @@ impl Folder {
                     provider,
                     ..SessionOptions::default()
                 };
-                let open = |bytes: &[u8]| opener.open_onnx(path, bytes, options);
-                let Files { first, rest, boxes } = match provider {
-                    Provider::Cpu => rewrite::for_processor(bytes),
-                    Provider::Cuda(_) => Files::whole(bytes),
-                };
-                let first = open(&first)?;
-                let rest = rest.map(|(rest, border)| Ok(Rest::new(open(&rest)?, border)));
-                let boxes = boxes.map(|(boxes, reach)| Ok(Boxes::new(open(&boxes)?, reach)));
-                Ok((first, rest.transpose()?, boxes.transpose()?))
+                match provider {
+                    Provider::Cpu => open_parts(&opener, path, &bytes, options),
+                    Provider::Cuda(_) => {
+                        let whole = opener.open_onnx(path, &bytes, options)?;
+                        Ok((whole, None, None))
+                    }
+                }
             },
-        )
+        );
+        Ok((opened?, opener.into_runtimes()))
+    }
+}
+
+/// Opens the parts of the network in the file `bytes` on the CPU.
+fn open_parts(
+    opener: &Opener<'_>,
+    path: &Path,
+    bytes: &[u8],
+    options: SessionOptions,
+) -> Result<Layers, ModelError> {
+    let open = |graph: Graph| {
+        let content = graph.clone().encode();
+        opener.open(path, &content, || Ok(graph.clone()), options)
+    };
+    match rewrite::divided(bytes) {
+        Err(reason) => {
+            let whole = opener.open_unsupported(path, bytes, reason, options)?;
+            Ok((whole, None, None))
+        }
+        Ok(Parts { first, rest, boxes }) => {
+            let first = open(first)?;
+            let rest = rest.map(|(rest, border)| Ok(Rest::new(open(rest)?, border)));
+            Ok((first, rest.transpose()?, boxes))
+        }
     }
 }

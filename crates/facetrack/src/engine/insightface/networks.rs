@@ -27,17 +27,19 @@ pub struct Networks {
     measures: Vec<FaceNetwork>,
     /// The files, in reading order.
     files: Vec<ModelFile>,
+    runtimes: Runtimes,
 }
 
 impl Networks {
-    /// Runs the networks `opened` from `folder` once, with a detector's input of `det_size` px:
-    /// at most one of each task, a detector among them.
+    /// Runs the networks `opened` from `folder` in `runtimes` once, with a detector's input of
+    /// `det_size` px: at most one of each task, a detector among them.
     ///
     /// # Errors
     /// If one does not run or has other tensors, if there is no detector, or if a network that was
     /// asked for is missing.
     pub fn new(
         opened: Vec<Opened>,
+        runtimes: Runtimes,
         folder: &Path,
         config: &EngineConfig,
         det_size: usize,
@@ -54,6 +56,7 @@ impl Networks {
             detector,
             measures,
             files,
+            runtimes,
         };
         if config.pack.embedding {
             networks.check_embedding(folder)?;
@@ -78,10 +81,7 @@ impl Networks {
         EngineInfo {
             key_points: self.detector.key_points(),
             models: self.files.clone(),
-            runtimes: Runtimes {
-                onnxruntime: true,
-                ..Runtimes::default()
-            },
+            runtimes: self.runtimes.clone(),
             ..super::info(|module| self.values(module))
         }
     }
@@ -106,6 +106,10 @@ impl Finder for Networks {
 impl Reducible for Networks {
     fn models(&self) -> &[ModelFile] {
         &self.files
+    }
+
+    fn runtimes(&self) -> Runtimes {
+        self.runtimes.clone()
     }
 
     fn det_size(&self) -> usize {

@@ -29,7 +29,7 @@ pub struct Opened {
     pub model: Box<dyn Model>,
     /// Its other layers.
     pub rest: Option<Rest>,
-    /// The layers of a detector that yield boxes and key points, if the others don't.
+    /// The convolutions of a detector that yield boxes and key points, if the network doesn't.
     pub boxes: Option<Boxes>,
     /// Range of its input values.
     pub range: ValueRange,
@@ -40,7 +40,7 @@ pub struct Opened {
 }
 
 /// The fields `model`, `rest` and `boxes` of an [`Opened`].
-type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
+pub type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
 
 /// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in
 /// `precision`, or else the first one. `open` receives the task, the path and the content of a

@@ -9,13 +9,16 @@ use crate::device::{
     largest_det_size,
 };
 use crate::engine::{EngineError, Finder, Frame, Notice, Result, Thresholds};
-use crate::model::{ModelError, ModelFile};
+use crate::model::{ModelError, ModelFile, Runtimes};
 use crate::observation::Observation;
 
 /// An engine whose detector takes smaller inputs on demand.
 pub trait Reducible: Finder {
     /// The models that it runs.
     fn models(&self) -> &[ModelFile];
+
+    /// The runtimes that run them.
+    fn runtimes(&self) -> Runtimes;
 
     /// Side of the detector's input, px.
     fn det_size(&self) -> usize;
@@ -182,6 +185,7 @@ fn fell_back(engine: &impl Reducible, reason: String) -> Notice {
     Notice::FellBackToCpu {
         reason,
         models: engine.models().to_vec(),
+        runtimes: engine.runtimes(),
     }
 }
 

@@ -1,90 +1,85 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rewrites published graphs into equal ones that ONNX Runtime runs faster on a CPU. PRelu, which
-//! its blocked layout does not have, takes half the time of the landmarks and a third of the
-//! embedding.
+//! Takes published graphs apart, so that less has to be computed for each frame.
 
-use facetrack_graph::local::{self, Separated};
 use facetrack_graph::parts::{self, Border};
-use facetrack_graph::{Graph, Node, passes};
+use facetrack_graph::{Graph, Node, Reason};
 
-use super::scrfd::Heads;
+use super::scrfd::{Boxes, Heads};
 
 /// Operators with graphs of their own, which are lost when a file is read and written again.
 const WITH_SUBGRAPHS: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// A network as ONNX files.
-#[derive(Debug, PartialEq)]
-pub struct Files {
+/// A network in parts.
+#[derive(Debug)]
+pub struct Parts {
     /// The network, or its first layers.
-    pub first: Vec<u8>,
+    pub first: Graph,
     /// Its other layers, and how the values that they take depend on the image.
-    pub rest: Option<(Vec<u8>, Border)>,
-    /// The layers of a detector that yield boxes and key points, and how many cells to each side
-    /// their outputs depend on. They take the outputs of the others after the scores.
-    pub boxes: Option<(Vec<u8>, usize)>,
+    pub rest: Option<(Graph, Border)>,
+    /// The convolutions of a detector that yield boxes and key points. They take the outputs of the
+    /// others after the scores.
+    pub boxes: Option<Boxes>,
 }
 
-impl Files {
-    /// A network that is not divided.
-    pub fn whole(first: Vec<u8>) -> Self {
-        Self {
-            first,
-            rest: None,
-            boxes: None,
-        }
-    }
+/// Takes the network in an ONNX file apart: one that takes images of any size is divided in two if
+/// possible, and the convolutions that yield boxes are taken out of a detector if possible.
+///
+/// # Errors
+/// The reason why the file has to stay as it is: it is large, has operators of its own, or is
+/// damaged, which ONNX Runtime will report.
+pub fn divided(bytes: &[u8]) -> Result<Parts, Reason> {
+    let whole = whole(bytes)?;
+    Ok(match parts::divide(&whole.first) {
+        None => whole,
+        Some(parts) => Parts {
+            first: parts.first,
+            rest: Some((parts.rest, parts.border)),
+            ..whole
+        },
+    })
 }
 
-/// Rewrites an ONNX file into files that compute the same. A network that takes images of any size
-/// is divided in two if possible. Of such a detector, the layers of boxes and key points become a
-/// file of their own if possible. A file that can't be rewritten stays as it is: one that is large,
-/// that has operators of its own, or that is damaged, which the runtime will report.
-pub fn for_processor(bytes: Vec<u8>) -> Files {
-    let files = rewritten(&bytes).and_then(files);
-    files.unwrap_or_else(|| Files::whole(bytes))
-}
-
-/// The files of a graph; `None` if a pass fails.
-fn files(mut graph: Graph) -> Option<Files> {
-    let heads = Heads::of(graph.outputs.len());
-    let separated = heads.and_then(|heads| local::separate(&graph, heads.levels()));
-    let boxes = match separated {
-        None => {
-            passes::run(&mut graph, passes::BOXES).ok()?;
-            None
-        }
-        Some(Separated {
-            main,
-            mut local,
-            reach,
-        }) => {
-            graph = main;
-            passes::run(&mut graph, passes::SCORES).ok()?;
-            passes::run(&mut local, passes::BOXES).ok()?;
-            Some((local.encode(), reach))
-        }
-    };
-    let (first, rest) = match parts::divide(&graph) {
-        None => (graph.encode(), None),
-        Some(parts) => {
-            let rest = (parts.rest.encode(), parts.border);
-            (parts.first.encode(), Some(rest))
-        }
-    };
-    Some(Files { first, rest, boxes })
-}
-
-/// The network in an ONNX file after the passes that all networks get, undivided; `None` for a file
-/// that stays as it is.
-pub(super) fn rewritten(bytes: &[u8]) -> Option<Graph> {
-    let mut graph = Graph::read(bytes.to_vec()).ok()?;
+/// The network in an ONNX file, without the convolutions that yield boxes if possible.
+///
+/// # Errors
+/// Those of [`divided`].
+pub fn whole(bytes: &[u8]) -> Result<Parts, Reason> {
+    let mut graph = Graph::read(bytes.to_vec())?;
     let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
-    if !graph.nodes.iter().all(is_kept) {
-        return None;
+    if let Some(node) = graph.nodes.iter().find(|node| !is_kept(node)) {
+        return Err(format!("the operator {}", node.op));
     }
-    passes::run(&mut graph, passes::ONNX_RUNTIME).ok()?;
-    Some(graph)
+    graph.sort();
+    let heads = Heads::of(graph.outputs.len());
+    let boxes = heads.and_then(|heads| Boxes::cut(&mut graph, heads));
+    Ok(Parts {
+        first: graph,
+        rest: None,
+        boxes,
+    })
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_files_stay_as_they_are() {
+        for (op, domain, reason) in [
+            ("Relu", "", None),
+            ("If", "", Some("the operator If")),
+            ("Gelu", "com.x", Some("the operator Gelu")),
+        ] {
+            let mut graph = Graph::new(13);
+            let image = graph.add_input("x", &[1, 4, 2, 2]);
+            let output = graph.add_elementwise(op, &[image]);
+            domain.clone_into(&mut graph.nodes[0].domain);
+            graph.add_output("y", output);
+            let error = divided(&graph.encode()).err();
+            assert_eq!(error.as_deref(), reason, "{op}");
+        }
+        for bytes in [&b"no network"[..], &[]] {
+            assert!(divided(bytes).is_err());
+        }
+    }
+}

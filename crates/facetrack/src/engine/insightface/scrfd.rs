@@ -34,7 +34,7 @@ pub struct Detector {
     network: Network,
     /// The layers after the first ones.
     rest: Option<Rest>,
-    /// The layers that yield boxes and key points, if the others only yield the scores.
+    /// The convolutions that yield boxes and key points, if the network yields only the scores.
     boxes: Option<Boxes>,
     range: ValueRange,
     heads: Heads,
@@ -61,12 +61,10 @@ impl Detector {
             None => opened.model.outputs(),
             Some(rest) => rest.outputs(),
         };
-        let count = match &opened.boxes {
-            None => outputs.len(),
-            // The others are scores, and as many features.
-            Some(boxes) => outputs.len() / 2 + boxes.outputs(),
+        let heads = match &opened.boxes {
+            None => Heads::of(outputs.len()),
+            Some(boxes) => Some(boxes.heads),
         };
-        let heads = Heads::of(count);
         let size = input_size(&*opened.model);
         let (Some(heads), Some([width, height])) = (heads, size) else {
             let expected = "SCRFD ([1, 3, height, width] to 6, 9, 10 or 15 outputs)".to_owned();
@@ -90,14 +88,6 @@ impl Detector {
         let candidates = detector.candidates(&outputs, input, 1.0)?;
         detector.faces(&candidates, &outputs, input)?;
         detector.network.check_numbers(&outputs.0)?;
-        if let Some(boxes) = &detector.boxes {
-            let features = &outputs.0[heads.levels()..];
-            if !Boxes::fits(features, &heads.areas(input)) {
-                return Err(detector.other_outputs(&outputs, input));
-            }
-            let outputs = boxes.run(features, &heads.areas_around(&[], input, 0))?;
-            detector.network.check_numbers(&outputs.0)?;
-        }
         Ok(detector)
     }
 
@@ -197,19 +187,26 @@ impl Detector {
         outputs: &Outputs,
         input: [usize; 2],
     ) -> Result<Vec<Detection>, ModelError> {
-        let others = &outputs.0[self.heads.levels()..];
-        let faces = match &self.boxes {
-            None => {
-                let areas = self.heads.areas(input);
-                self.heads.faces(candidates, others, &areas)
-            }
-            Some(boxes) => {
-                let areas = self.heads.areas_around(candidates, input, boxes.reach);
-                let boxes = boxes.run(others, &areas)?;
-                self.heads.faces(candidates, &boxes.0, &areas)
-            }
+        let sizes = self.heads.sizes(input);
+        let lengths = match &self.boxes {
+            None => self.heads.lengths(&sizes),
+            Some(boxes) => boxes.lengths(&sizes),
         };
-        faces.ok_or_else(|| self.other_outputs(outputs, input))
+        let first = self.heads.levels();
+        let others: Vec<&[f32]> = (first..first + lengths.len())
+            .map(|index| outputs.get(index))
+            .collect();
+        if !others.iter().map(|values| values.len()).eq(lengths) {
+            return Err(self.other_outputs(outputs, input));
+        }
+        let face = |candidate: &Candidate| {
+            let values = match &self.boxes {
+                None => self.heads.values(candidate, &others, &sizes),
+                Some(boxes) => boxes.values(candidate, &others, &sizes),
+            };
+            self.heads.face(candidate, &values)
+        };
+        Ok(candidates.iter().filter_map(face).collect())
     }
 
     fn other_outputs(&self, outputs: &Outputs, input: [usize; 2]) -> ModelError {

@@ -13,6 +13,7 @@ use super::*;
 use crate::device::{Cuda, CudaTuning, Placement};
 use crate::engine::{Finder, Frame, Thresholds};
 use crate::image::ImageView;
+use crate::model::Runtimes;
 use crate::observation::Landmarks;
 
 /// A pack that knows where it was opened.
@@ -118,7 +119,8 @@ fn with_embedding() -> Settings {
 }
 
 fn ready(opened: Vec<Opened>, config: &EngineConfig) -> Result<Networks, EngineError> {
-    Networks::new(opened, "a pack".as_ref(), config, config.pack.det_size)
+    let (runtimes, det_size) = (Runtimes::default(), config.pack.det_size);
+    Networks::new(opened, runtimes, "a pack".as_ref(), config, det_size)
 }
 
 fn open(pack: &FakePack, config: &EngineConfig) -> Result<Networks, EngineError> {

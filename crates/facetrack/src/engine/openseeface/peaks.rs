@@ -13,6 +13,7 @@ use facetrack_graph::tail::Tail;
 use facetrack_graph::{Attribute, Graph, Value};
 
 use super::LandmarkContract;
+use crate::engine::network::around;
 
 /// Groups of maps: heat, offsets along rows, offsets along columns.
 pub const GROUPS: usize = 3;
@@ -102,7 +103,8 @@ impl Peaks {
         let Some(offsets) = &self.offsets else {
             return [points, 2 * points].map(|first| cells[at][first + point]);
         };
-        let near = neighbours(at, self.contract.cells);
+        let side = self.contract.cells;
+        let near = around([at % side, at / side], [side; 2], SIDE);
         offsets.at(
             near.map(|near| near.map(|cell| &cells[cell][points..])),
             point,
@@ -121,7 +123,8 @@ impl Offsets {
         let fits = tail.pointwise.groups == GROUPS
             && tail.inputs_of_group() == points
             && tail.outputs_of_group() == points
-            && tail.has_window(SIDE)
+            && tail.spatial.keeps_size()
+            && tail.spatial.weights.shape()[2] == SIDE
             && features.is_pointwise()
             && features.groups == 1
             && features.outputs() == GROUPS * points;
@@ -182,7 +185,7 @@ impl Offsets {
 
     /// The offsets of the landmark `point`. `near` are the channels of the 3×3 cells around its
     /// peak; `None` for those outside.
-    fn at(&self, near: [Option<&[f32]>; SIDE * SIDE], point: usize) -> [f32; 2] {
+    fn at<'a>(&self, near: impl Iterator<Item = Option<&'a [f32]>>, point: usize) -> [f32; 2] {
         let mut sums = self.near_bias.clone();
         for (cell, weights) in zip(near, &self.near) {
             let Some(cell) = cell else { continue };
@@ -205,15 +208,6 @@ impl Offsets {
         let [least, most] = self.landmark_range;
         offsets.map(|offset| offset.clamp(least, most))
     }
-}
-
-/// The 3×3 cells around the cell `at` of a map with `cells` rows and columns, row by row.
-fn neighbours(at: usize, cells: usize) -> [Option<usize>; SIDE * SIDE] {
-    let near = |at: usize, step: usize| (at + step).checked_sub(1).filter(|at| *at < cells);
-    std::array::from_fn(|step| {
-        let row = near(at / cells, step / SIDE)?;
-        Some(row * cells + near(at % cells, step % SIDE)?)
-    })
 }
 
 #[cfg(test)]
@@ -255,14 +249,5 @@ mod tests {
             let peaks = found(&[(20, 1.5), (cell, f32::NAN)]);
             assert!(peaks.iter().all(|peak| peak.value.is_nan()), "{cell}");
         }
-    }
-
-    #[test]
-    fn the_cells_around_a_cell_may_be_outside() {
-        let near = |at| neighbours(at, 3).map(|cell| cell.unwrap_or(9));
-        assert_eq!(near(4), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(near(0), [9, 9, 9, 9, 0, 1, 9, 3, 4]);
-        assert_eq!(near(5), [1, 2, 9, 4, 5, 9, 7, 8, 9]);
-        assert_eq!(near(7), [3, 4, 5, 6, 7, 8, 9, 9, 9]);
     }
 }

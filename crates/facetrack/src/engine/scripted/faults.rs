@@ -10,7 +10,7 @@ use std::process;
 
 use super::read_only;
 use crate::engine::{EngineError, Notice};
-use crate::model::ModelError;
+use crate::model::{ModelError, Runtimes};
 
 /// Side of the detector's input after `reduce`, px.
 const REDUCED: usize = 320;
@@ -48,6 +48,7 @@ impl Faults {
         let fell_back = fell_back.map(|reason| Notice::FellBackToCpu {
             reason,
             models: Vec::new(),
+            runtimes: Runtimes::default(),
         });
         reduced.into_iter().chain(fell_back)
     }

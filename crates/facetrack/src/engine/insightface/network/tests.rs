@@ -195,7 +195,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
         ..EngineConfig::default()
     };
     let opened = match load::folder(&config).and_then(|pack| pack.open(&config)) {
-        Ok(opened) => opened,
+        Ok((opened, _)) => opened,
         Err(reason @ (ModelError::NoPack { .. } | ModelError::Runtime { .. })) => {
             eprintln!("SKIPPED: {reason}");
             return;

@@ -79,6 +79,10 @@ impl Reducible for Fake {
         &self.models
     }
 
+    fn runtimes(&self) -> Runtimes {
+        Runtimes::default()
+    }
+
     fn det_size(&self) -> usize {
         self.det_size
     }
@@ -209,6 +213,7 @@ fn fell_back(run: Run) -> Notice {
     Notice::FellBackToCpu {
         reason: run.result().unwrap_err().to_string(),
         models: vec![model_of(&Placement::Cpu)],
+        runtimes: Runtimes::default(),
     }
 }
 

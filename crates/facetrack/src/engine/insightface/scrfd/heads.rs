@@ -6,10 +6,10 @@ use ndarray::ArrayD;
 use crate::geometry::{Point, Rect};
 use crate::nms::Detection;
 
-/// Values of a box: the distances from the anchor to its left, top, right and bottom edges.
+/// Values of a box, the distances from the anchor to its left, top, right and bottom edges, and those
+/// of the five key points.
+pub const VALUES: [usize; 2] = [BOX, POINTS];
 const BOX: usize = 4;
-
-/// Values of the five key points.
 const POINTS: usize = 10;
 
 /// Layout of a detector's outputs: the scores of every stride, then the boxes of every stride, then
@@ -19,7 +19,7 @@ pub struct Heads {
     /// Pixels of the input from cell to cell.
     strides: &'static [usize],
     /// Boxes in a cell.
-    anchors: usize,
+    pub anchors: usize,
     /// Whether there are key points.
     has_points: bool,
 }
@@ -28,29 +28,12 @@ pub struct Heads {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
     /// Number of its stride.
-    level: usize,
+    pub level: usize,
     /// Column and row of its cell.
-    cell: [usize; 2],
+    pub cell: [usize; 2],
     /// Number of the box in its cell.
-    anchor: usize,
+    pub anchor: usize,
     score: f32,
-}
-
-/// Cells of a stride, in a rectangle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Area {
-    /// Column and row of the first cell.
-    pub first: [usize; 2],
-    /// Columns and rows.
-    pub size: [usize; 2],
-}
-
-/// Boxes and key points of an area.
-struct Level<'a> {
-    stride: usize,
-    area: Area,
-    boxes: &'a [[f32; BOX]],
-    points: &'a [[f32; POINTS]],
 }
 
 impl Heads {
@@ -80,8 +63,7 @@ impl Heads {
 
     /// The shapes of the outputs for an input of so many columns and rows, for messages.
     pub fn expected(&self, input: [usize; 2]) -> String {
-        let areas = self.areas(input);
-        let boxes = areas.iter().map(|area| self.boxes(area));
+        let boxes = self.sizes(input).into_iter().map(|size| self.boxes(size));
         let shapes = boxes.map(|n| format!("[{n}, 1], [{n}, {BOX}], [{n}, {POINTS}]"));
         format!("SCRFD ({})", shapes.collect::<Vec<_>>().join(", "))
     }
@@ -91,13 +73,12 @@ impl Heads {
         self.strides.len()
     }
 
-    /// All cells of each stride of an input of so many columns and rows.
-    pub fn areas(&self, input: [usize; 2]) -> Vec<Area> {
-        let area = |stride: &usize| Area {
-            first: [0; 2],
-            size: input.map(|side| side / stride),
-        };
-        self.strides.iter().map(area).collect()
+    /// Columns and rows of the cells of each stride, for an input of so many columns and rows.
+    pub fn sizes(&self, input: [usize; 2]) -> Vec<[usize; 2]> {
+        let strides = self.strides.iter();
+        strides
+            .map(|stride| input.map(|side| side / stride))
+            .collect()
     }
 
     /// Boxes with a score of at least `least_score`. The first of `outputs` are the scores for an
@@ -109,16 +90,16 @@ impl Heads {
         least_score: f32,
     ) -> Option<Vec<Candidate>> {
         let mut candidates = Vec::new();
-        for (level, area) in self.areas(input).iter().enumerate() {
+        for (level, size) in self.sizes(input).into_iter().enumerate() {
             let scores = outputs.get(level)?.as_slice()?;
-            if scores.len() != self.boxes(area) {
+            if scores.len() != self.boxes(size) {
                 return None;
             }
             let scores = scores.iter().enumerate();
             let best = scores.filter(|(_, score)| **score >= least_score);
             candidates.extend(best.map(|(index, score)| {
                 let cell = index / self.anchors;
-                let columns = area.size[0];
+                let columns = size[0];
                 Candidate {
                     level,
                     cell: [cell % columns, cell / columns],
@@ -130,91 +111,46 @@ impl Heads {
         Some(candidates)
     }
 
-    /// The smallest area of each stride with the cells of `candidates` and `reach` more to each
-    /// side, as far as an input of so many columns and rows has them; one cell without candidates.
-    pub fn areas_around(
-        &self,
-        candidates: &[Candidate],
-        input: [usize; 2],
-        reach: usize,
-    ) -> Vec<Area> {
-        let mut areas = self.areas(input);
-        for (level, area) in areas.iter_mut().enumerate() {
-            let of_level = candidates.iter().filter(|own| own.level == level);
-            for axis in 0..2 {
-                let places = of_level.clone().map(|own| own.cell[axis]);
-                let first = places.clone().min().unwrap_or(0).saturating_sub(reach);
-                let end = places.max().map_or(1, |last| last + reach + 1);
-                area.size[axis] = end.min(area.size[axis]) - first;
-                area.first[axis] = first;
-            }
-        }
-        areas
+    /// Elements of the outputs after the scores, for cells of these sizes.
+    pub fn lengths(&self, sizes: &[[usize; 2]]) -> Vec<usize> {
+        let of_size = |width| sizes.iter().map(move |size| self.boxes(*size) * width);
+        self.widths().flat_map(of_size).collect()
     }
 
-    /// The faces of `candidates`, in pixels of the input. `outputs` are the boxes and key points of
-    /// `areas`, which have the cells of the candidates; `None` when they have other lengths.
-    pub fn faces(
-        &self,
-        candidates: &[Candidate],
-        outputs: &[ArrayD<f32>],
-        areas: &[Area],
-    ) -> Option<Vec<Detection>> {
-        let levels = areas.iter().enumerate();
-        let levels = levels.map(|(index, area)| self.level(outputs, index, *area));
-        let levels = levels.collect::<Option<Vec<_>>>()?;
-        let face = |own: &Candidate| levels[own.level].face(own, self.anchors);
-        Some(candidates.iter().map(face).collect())
+    /// Box and key points of a candidate in the outputs after the scores, which have these lengths.
+    pub fn values(&self, own: &Candidate, outputs: &[&[f32]], sizes: &[[usize; 2]]) -> Vec<f32> {
+        let [column, row] = own.cell;
+        let index = (row * sizes[own.level][0] + column) * self.anchors + own.anchor;
+        let of_level = outputs.iter().skip(own.level).step_by(self.levels());
+        let values = of_level.zip(self.widths());
+        let values = values.flat_map(|(output, width)| &output[index * width..][..width]);
+        values.copied().collect()
     }
 
-    /// Boxes in an area.
-    fn boxes(&self, area: &Area) -> usize {
-        area.size[0] * area.size[1] * self.anchors
-    }
-
-    fn level<'a>(&self, outputs: &'a [ArrayD<f32>], index: usize, area: Area) -> Option<Level<'a>> {
-        let boxes = self.boxes(&area);
-        let values = |kind: usize| outputs.get(kind * self.levels() + index)?.as_slice();
-        let points = if self.has_points {
-            rows(values(1)?, boxes)?
-        } else {
-            &[]
-        };
-        Some(Level {
-            stride: self.strides[index],
-            area,
-            boxes: rows(values(0)?, boxes)?,
-            points,
-        })
-    }
-}
-
-/// Values as `count` rows; `None` if there are more or fewer.
-fn rows<const N: usize>(values: &[f32], count: usize) -> Option<&[[f32; N]]> {
-    let (rows, rest) = values.as_chunks();
-    (rest.is_empty() && rows.len() == count).then_some(rows)
-}
-
-impl Level<'_> {
-    /// The face of `candidate`, with `anchors` boxes per cell: `distance2bbox` and `distance2kps`.
-    fn face(&self, candidate: &Candidate, anchors: usize) -> Detection {
-        let [column, row] = [0, 1].map(|axis| candidate.cell[axis] - self.area.first[axis]);
-        let index = (row * self.area.size[0] + column) * anchors + candidate.anchor;
-        let stride = self.stride as f32;
+    /// The face of `candidate`, in pixels of the input, with its box and key points: `distance2bbox`
+    /// and `distance2kps`.
+    pub fn face(&self, candidate: &Candidate, values: &[f32]) -> Option<Detection> {
+        let stride = self.strides[candidate.level] as f32;
         let [x, y] = candidate.cell.map(|place| place as f32 * stride);
-        let [left, top, right, bottom] = self.boxes[index].map(|way| way * stride);
-        let points = self
-            .points
-            .get(index)
-            .map_or(&[][..], |row| row.as_chunks::<2>().0);
-        Detection {
+        let (bbox, points) = values.split_first_chunk::<BOX>()?;
+        let [left, top, right, bottom] = bbox.map(|way| way * stride);
+        let (points, _) = points.as_chunks();
+        let point = |[dx, dy]: &[f32; 2]| Point::new(x + dx * stride, y + dy * stride);
+        Some(Detection {
             bbox: Rect::new(x - left, y - top, left + right, top + bottom),
             score: candidate.score,
-            key_points: points
-                .iter()
-                .map(|[dx, dy]| Point::new(x + dx * stride, y + dy * stride))
-                .collect(),
-        }
+            key_points: points.iter().map(point).collect(),
+        })
+    }
+
+    /// Values of a box, and of its key points if it has any.
+    fn widths(&self) -> impl Iterator<Item = usize> {
+        VALUES.into_iter().take(1 + usize::from(self.has_points))
+    }
+
+    /// Boxes in so many columns and rows of cells.
+    fn boxes(&self, [columns, rows]: [usize; 2]) -> usize {
+        columns * rows * self.anchors
     }
 }
 
@@ -226,9 +162,8 @@ mod tests {
 
     /// Outputs without a face for an input of 256×128, with or without a batch axis.
     fn nothing(heads: &Heads, is_batched: bool) -> Vec<ArrayD<f32>> {
-        let kinds = if heads.has_points { 3 } else { 2 };
-        let widths = [1, BOX, POINTS].into_iter().take(kinds);
-        widths
+        [1].into_iter()
+            .chain(heads.widths())
             .flat_map(|width| heads.strides.iter().map(move |stride| (width, *stride)))
             .map(|(width, stride)| {
                 let boxes = (256 / stride) * (128 / stride) * heads.anchors;
@@ -249,7 +184,18 @@ mod tests {
         least_score: f32,
     ) -> Option<Vec<Detection>> {
         let candidates = heads.candidates(outputs, input, least_score)?;
-        heads.faces(&candidates, &outputs[heads.levels()..], &heads.areas(input))
+        let sizes = heads.sizes(input);
+        let others = outputs[heads.levels()..].iter();
+        let others: Vec<_> = others.map(|own| own.as_slice().unwrap()).collect();
+        let lengths = others.iter().map(|own| own.len());
+        let face = |own: &Candidate| {
+            heads
+                .face(own, &heads.values(own, &others, &sizes))
+                .unwrap()
+        };
+        lengths
+            .eq(heads.lengths(&sizes))
+            .then(|| candidates.iter().map(face).collect())
     }
 
     fn set(outputs: &mut [ArrayD<f32>], output: usize, row: usize, values: &[f32]) {
@@ -305,57 +251,6 @@ mod tests {
         set(&mut values, 0, 3, &[0.5]);
         set(&mut values, 1, 4, &[f32::NAN]);
         assert_eq!(decode(&heads, &values, [256, 128], 0.5).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn areas_have_the_candidates_and_their_neighbours() {
-        let heads = Heads::of(9).unwrap();
-        let candidate = |level, cell| Candidate {
-            level,
-            cell,
-            anchor: 0,
-            score: 0.75,
-        };
-        let area = |first, size| Area { first, size };
-        let candidates = [
-            candidate(0, [5, 9]),
-            candidate(0, [8, 9]),
-            candidate(2, [7, 0]),
-        ];
-        let areas = heads.areas_around(&candidates, [256, 128], 2);
-        let expected = [
-            area([3, 7], [8, 5]),
-            area([0; 2], [1; 2]),
-            area([5, 0], [3, 3]),
-        ];
-        assert_eq!(areas, expected);
-        let all = heads.areas_around(&candidates, [256, 128], 100);
-        let whole = heads.areas([256, 128]);
-        assert_eq!([all[0], all[2]], [whole[0], whole[2]]);
-    }
-
-    #[test]
-    fn faces_of_an_area_are_where_they_are_in_the_whole() {
-        let heads = Heads::of(9).unwrap();
-        let mut whole = nothing(&heads, true);
-        let (columns, cell) = (32, [5, 3]);
-        let row = 2 * (columns * cell[1] + cell[0]) + 1;
-        set(&mut whole, 0, row, &[0.75]);
-        set(&mut whole, 3, row, &[1.0, 0.5, 2.0, 3.0]);
-        let candidates = heads.candidates(&whole, [256, 128], 0.5).unwrap();
-        let areas = heads.areas_around(&candidates, [256, 128], 1);
-        let mut parts: Vec<ArrayD<f32>> = Vec::new();
-        for width in [BOX, POINTS] {
-            let boxes = areas.iter().map(|area| heads.boxes(area));
-            parts.extend(boxes.map(|boxes| ArrayD::zeros(IxDyn(&[1, boxes, width]))));
-        }
-        set(&mut parts, 0, 2 * (3 + 1) + 1, &[1.0, 0.5, 2.0, 3.0]);
-        assert_eq!(
-            heads.faces(&candidates, &parts, &areas),
-            decode(&heads, &whole, [256, 128], 0.5)
-        );
-        parts[1] = ArrayD::zeros(IxDyn(&[1, 4, BOX]));
-        assert_eq!(heads.faces(&candidates, &parts, &areas), None);
     }
 
     #[test]

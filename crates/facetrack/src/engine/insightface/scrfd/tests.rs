@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use facetrack_graph::passes;
+use facetrack_graph::Graph;
 use ndarray::{ArrayD, IxDyn};
 
 use super::super::Module;
 use super::super::fake::{Fake, Runs};
-use super::super::rewrite::{for_processor, rewritten};
+use super::super::rewrite::{Parts, divided, whole};
 use super::*;
 use crate::geometry::Point;
 
@@ -251,29 +251,21 @@ fn networks_that_are_no_scrfd_are_refused() {
     }
 }
 
-/// A detector whose features of each stride have so many pixels per cell, and whose boxes consist of
-/// `value`.
+/// A detector whose features of each stride consist of `value` and have so many pixels per cell.
 fn separated(pixels_per_cell: [usize; 3], value: f32) -> Opened {
     let output: &[_] = &[None, None, None];
     let main = Fake::new(&ANY, &[output; 6], move |input| {
-        let cells = |pixels| [input.shape()[2] / pixels, input.shape()[3] / pixels];
-        let scores = [8, 16, 32].map(|stride| {
-            let [rows, columns] = cells(stride);
-            ArrayD::zeros(IxDyn(&[1, 2 * rows * columns, 1]))
-        });
+        let cells = |pixels| input.shape()[2] / pixels * (input.shape()[3] / pixels);
+        let scores = [8, 16, 32].map(|stride| ArrayD::zeros(vec![1, 2 * cells(stride), 1]));
         let features = pixels_per_cell.map(|pixels| {
-            let [rows, columns] = cells(pixels);
-            ArrayD::zeros(IxDyn(&[1, 16, rows, columns]))
+            let channels = boxes::tests::CHANNELS;
+            ArrayD::from_elem(vec![cells(pixels), channels], value)
         });
         scores.into_iter().chain(features).collect()
     });
-    let boxes = Fake::new(&ANY, &[output; 6], move |_| {
-        let widths = [4, 4, 4, 10, 10, 10].into_iter();
-        let outputs = widths.map(|width| ArrayD::from_elem(IxDyn(&[1, 2, width]), value));
-        outputs.collect()
-    });
+    let (_, boxes) = boxes::tests::cut(true);
     Opened {
-        boxes: Some(Boxes::new(Box::new(boxes), 1)),
+        boxes: Some(boxes),
         ..main.opened(Module::Detection)
     }
 }
@@ -291,60 +283,40 @@ fn boxes_that_do_not_belong_to_the_scores_are_refused() {
     assert!(matches!(broken, ModelError::Run { .. }), "{broken}");
 }
 
-/// The published detector, divided and whole, if it and ONNX Runtime are installed. Both have the
-/// same operators for everything but boxes. Their sums have the same order in the blocked layout
-/// only, which ONNX Runtime has on x86-64 with AVX.
+/// The published detector, divided and whole, in the built-in runtime; `None` where it is not
+/// installed.
 fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
     use crate::locate::tests::installed;
-    use crate::model::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+    use crate::model::runtime::SessionOptions;
+    use crate::model::{Opener, RuntimeChoice};
 
-    #[cfg(target_arch = "x86_64")]
-    let is_blocked = is_x86_feature_detected!("avx");
-    #[cfg(not(target_arch = "x86_64"))]
-    let is_blocked = false;
-    if !is_blocked {
-        eprintln!("SKIPPED: ONNX Runtime has no blocked layout here");
-        return None;
-    }
-    let folder = installed().pack(Some(Path::new("insightface")));
-    let opened = folder.and_then(|folder| {
-        let runtime = OnnxRuntime::load(&installed())?;
-        let path = folder.join("scrfd_500m_bnkps.onnx");
-        let bytes = std::fs::read(&path).unwrap();
-        let open = |bytes: &[u8]| -> Result<Box<dyn Model>, ModelError> {
-            let options = SessionOptions::default();
-            Ok(Box::new(OnnxModel::from_bytes(
-                &runtime, &path, bytes, options,
-            )?))
-        };
-        let files = for_processor(bytes.clone());
-        let (rest, border) = files.rest.expect("it takes images of any size");
-        assert_eq!((&border.strides[..], border.reach), (&[16, 8][..], 37));
-        let (boxes, reach) = files.boxes.expect("its heads are convolutions");
-        assert_eq!(reach, 2);
-        let rest = Some(Rest::new(open(&rest)?, border));
-        let boxes = Some(Boxes::new(open(&boxes)?, reach));
-        let mut whole = rewritten(&bytes).unwrap();
-        passes::run(&mut whole, passes::SCORES).unwrap();
-        let whole = whole.encode();
-        Ok([
-            (open(&files.first)?, rest, boxes),
-            (open(&whole)?, None, None),
-        ])
-    });
-    let opened = opened
-        .inspect_err(|reason| eprintln!("SKIPPED: {reason}"))
-        .ok()?;
-    Some(opened.map(|(model, rest, boxes)| {
+    let (paths, options) = (installed(), SessionOptions::default());
+    let folder = paths.pack(Some(Path::new("insightface")));
+    let folder = folder.inspect_err(|reason| eprintln!("SKIPPED: {reason}"));
+    let path = folder.ok()?.join("scrfd_500m_bnkps.onnx");
+    let bytes = std::fs::read(&path).unwrap();
+    let opener = Opener::new(&paths, RuntimeChoice::BuiltIn);
+    let open = |graph: Graph| {
+        let content = graph.clone().encode();
+        let read = || Ok(graph.clone());
+        opener.open(&path, &content, read, options).unwrap()
+    };
+    let detectors = [divided(&bytes), whole(&bytes)].map(|parts| {
+        let Parts { first, rest, boxes } = parts.unwrap();
         let opened = Opened {
-            model,
-            rest,
-            boxes,
+            model: open(first),
+            rest: rest.map(|(rest, border)| {
+                assert_eq!((&border.strides[..], border.reach), (&[16, 8][..], 37));
+                Rest::new(open(rest), border)
+            }),
+            boxes: Some(boxes.expect("its heads are convolutions")),
             range: ValueRange::between(-127.5 / 128.0, 127.5 / 128.0),
             ..scrfd(ANY, Vec::new()).opened(Module::Detection)
         };
         Detector::new(opened, config, config.pack.det_size).unwrap()
-    }))
+    });
+    assert!(detectors[0].rest.is_some(), "it takes images of any size");
+    Some(detectors)
 }
 
 #[test]
@@ -375,9 +347,5 @@ fn dividing_the_network_changes_no_face() {
         assert_eq!(whole.network.shape(), [1, 3, 640, 640]);
         assert!(ours.len() > 1000, "{}", ours.len());
         assert_eq!(ours, theirs, "{frame:?}");
-        // With few faces, the last layers process a part of the cells.
-        let few = divided.detect(&image, theirs[4].score).unwrap();
-        assert_eq!(few, theirs[..few.len()], "{frame:?}");
-        assert!((5..50).contains(&few.len()), "{}", few.len());
     }
 }
