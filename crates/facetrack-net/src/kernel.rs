@@ -174,9 +174,10 @@ fn each<V: Copy, const P: usize, const Q: usize>(
     of: impl Fn(V, usize) -> V,
     mut store: impl FnMut(usize, usize, V),
 ) {
-    for (p, sums) in sums.into_iter().enumerate() {
-        for (q, sum) in sums.into_iter().enumerate() {
-            store(p, q, of(sum, q));
+    // By reference: an array that is moved into an iterator goes through memory.
+    for (p, sums) in sums.iter().enumerate() {
+        for (q, sum) in sums.iter().enumerate() {
+            store(p, q, of(*sum, q));
         }
     }
 }

@@ -85,6 +85,8 @@ pub fn copy(
             to[..count].copy_from_slice(&from[..count]);
         } else if own == LANES {
             copy_pixels::<LANES>([left.0, right.0], input.width, from, to);
+        } else if own == 1 {
+            copy_pixels::<1>([left.0, right.0], input.width, from, to);
         } else {
             for x in 0..input.width {
                 let to = &mut to[x * right.0..][..own];
@@ -99,9 +101,10 @@ pub fn copy(
 
 /// Copies the first `N` channels of pixels that have these distances.
 fn copy_pixels<const N: usize>(steps: [usize; 2], width: usize, from: &[f32], to: &mut [f32]) {
-    for x in 0..width {
-        if let Some(from) = from[x * steps[0]..].first_chunk::<N>() {
-            to[x * steps[1]..][..N].copy_from_slice(from);
+    let pixels = from.chunks(steps[0]).zip(to.chunks_mut(steps[1]));
+    for (from, to) in pixels.take(width) {
+        if let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
+            *to = *from;
         }
     }
 }

@@ -51,8 +51,10 @@ impl Lowering<'_> {
         activation: &Activation,
     ) -> Result<Piece> {
         let (outputs, inputs, ..) = convolution.weights.dim();
-        let is_sum = convolution.groups > 1 && inputs <= MAX_SUMMED;
-        if is_sum && has_filters(convolution, &window) {
+        // A single filter of a single channel takes less as a filter of each channel in memory.
+        let is_single = [outputs, inputs] == [1; 2] && !self.is_planar(piece);
+        let is_sum = is_single || convolution.groups > 1 && inputs <= MAX_SUMMED;
+        if is_sum && has_filters(&window) {
             return self.sum_of_filters(convolution, piece, window, activation);
         }
         if is_joined(convolution) {
@@ -216,10 +218,10 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether there is a kernel for its filters, if each takes one channel.
-pub(super) fn has_filters(convolution: &Convolution, window: &Window) -> bool {
+/// Whether there is a kernel for filters that take one channel.
+pub(super) fn has_filters(window: &Window) -> bool {
     let [down, across] = window.stride;
-    down == across && depthwise::is_supported(window.kernel, across) && convolution.groups > 1
+    down == across && depthwise::is_supported(window.kernel, across)
 }
 
 /// Whether it is computed with zeros for the other groups: there are not more columns in memory

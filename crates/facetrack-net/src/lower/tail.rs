@@ -31,7 +31,7 @@ impl Lowering<'_> {
         piece: Piece,
         window: Window,
     ) -> Result<Option<Piece>> {
-        if !has_filters(&tail.spatial, &window) {
+        if tail.spatial.groups == 1 || !has_filters(&window) {
             return Ok(None);
         }
         let (ins, outs) = (tail.inputs_of_group(), tail.outputs_of_group());
