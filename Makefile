@@ -28,7 +28,7 @@ OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates deb dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates deb dist reproducible test-install install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -89,6 +89,12 @@ test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an e
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0 $(PARITY)
+
+test-bits: packages ## Compare records of this processor with those of emulated ones, byte for byte (Debian, x86-64, rustup)
+	scripts/system-packages.sh qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg
+	rustup target add aarch64-unknown-linux-gnu
+	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
+	scripts/test-bits.sh $(TARGET)/debug/facetrack $(TARGET)
 
 # What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond SSE3.
 test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian, x86-64)

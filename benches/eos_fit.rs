@@ -19,12 +19,14 @@ use std::time::{Duration, Instant};
 use facetrack::engine::{self, EngineConfig, EngineKind, Frame};
 use facetrack::geometry::Point;
 use facetrack::image::ImageView;
+use facetrack::instructions;
 use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, FitSettings, Fitter, Past};
 
 type Faces = Vec<Vec<[f32; 2]>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    instructions::set_from_vars(env::var_os)?;
     // Cargo adds an argument of its own.
     let arguments: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
     let [mode, file] = &arguments[..] else {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use facetrack::engine::{opencv::yunet, openseeface};
+use facetrack::instructions;
 use facetrack::locate::SearchPaths;
 use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
@@ -21,6 +22,7 @@ use ndarray::ArrayD;
 const RUNS: usize = 300;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    instructions::set_from_vars(std::env::var_os)?;
     let paths = SearchPaths::from_vars(std::env::var_os);
     let bundle = paths.model("face_landmarker.task", "mediapipe", None)?;
     let Bundle {

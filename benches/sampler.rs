@@ -10,6 +10,7 @@ use facetrack::geometry::{Point, RotatedRect, Size};
 use facetrack::image::{
     self, Arithmetic, ColorModel, Colorimetry, Component, ImageView, PixelFormat, Plane, Word,
 };
+use facetrack::instructions;
 use facetrack::sample::{Border, Crop, Layout, Levels, ValueRange};
 
 const FORMATS: [PixelFormat; 13] = {
@@ -23,6 +24,7 @@ const FORMATS: [PixelFormat; 13] = {
 const BUDGET: Duration = Duration::from_millis(400);
 
 fn main() {
+    instructions::set_from_vars(std::env::var_os).expect("an instruction set");
     let wanted: Vec<String> = std::env::args()
         .skip(1)
         .filter(|arg| arg != "--bench")

@@ -4,6 +4,8 @@
 //! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
 //! modules here wrap it into elements.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod element;
 pub mod facetrack;
 pub mod facetrackoverlay;

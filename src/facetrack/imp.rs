@@ -98,6 +98,7 @@ use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
 use facetrack::device::{Decision, OwnMemory, Severity};
 use facetrack::engine::{self, EngineInfo, Notice};
+use facetrack::instructions;
 use facetrack::lock::lock;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameStatus, ReportSource};
@@ -183,6 +184,7 @@ impl FaceTrack {
         self.save_reset_calibration();
         // The old engine releases its GPU memory before the new one is loaded.
         *lock(&self.state) = None;
+        self.warn_of_settings(instructions::set_from_vars(std::env::var_os).err());
         self.warn_of_settings(mem::take(&mut plan.warnings));
         let mut loaded = loading::load(plan)?;
         let ready = self.on_loaded(&env, &mut loaded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Records do not depend on the number of jobs, or on the videos before.
+//! Records do not depend on the number of jobs, on the videos before, or on the instruction set.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use crate::clips;
 use crate::common::engine::engine;
 use crate::program::{SCRIPTED, files, run};
 use facetrack::engine::{EngineConfig, EngineKind};
+use facetrack::instructions;
 
 /// Tracks all videos in `in` by two jobs, by one, and each in a process of its own.
 fn assert_same_bytes(folder: &Path, options: &str) {
@@ -65,4 +66,48 @@ fn of_engines_with_a_memory() {
             assert_same_bytes(folder.path(), &options);
         }
     }
+}
+
+/// Records of a real video, made with vectors of two widths.
+#[test]
+fn of_every_instruction_set_with_fused_sums() {
+    let videos = clips::recorded();
+    let Some(video) = videos.first() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::copy(video, folder.path().join("video.mp4")).expect("room");
+    for (kind, options) in [
+        (EngineKind::MediaPipe, "--set verbose=true"),
+        (EngineKind::OpenCvYunet, "--set runtime=built-in"),
+        (EngineKind::OpenSeeFace, "--set runtime=built-in"),
+        (EngineKind::Eos, "--set runtime=built-in"),
+    ] {
+        if engine(kind, &EngineConfig::of(kind)).is_none() {
+            continue;
+        }
+        let record = |set: &str| {
+            let out = format!("{set}/{}", kind.name());
+            let line = format!("video.mp4 --out {out} --engine {} {options}", kind.name());
+            let run = run(folder.path(), &line).env(instructions::VARIABLE, set);
+            let is_ignored = run.exits(0).contains(instructions::VARIABLE);
+            let record = fs::read(folder.path().join(out).join("video.json"));
+            (!is_ignored).then(|| record.expect("a record"))
+        };
+        let [Some(wide), Some(narrow)] = ["avx512", "avx2"].map(record) else {
+            eprintln!("SKIPPED: not both AVX-512 and AVX2 on this machine");
+            return;
+        };
+        assert!(wide == narrow, "{kind:?}");
+    }
+}
+
+#[test]
+fn an_instruction_set_that_is_not_there_is_ignored_with_a_warning() {
+    let folder = clips::videos(&[5]);
+    let text = run(folder.path(), &format!("in --out out {SCRIPTED}"))
+        .env(instructions::VARIABLE, "avx1024")
+        .exits(0);
+    let warning = r#"environment variable FACETRACK_SIMD="avx1024" ignored"#;
+    assert!(text.contains(warning), "{text}");
 }

@@ -2,6 +2,8 @@
 //! Tracks faces in many videos, fetches what the plugin needs, says what is missing, and sums up
 //! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod apt;
 mod doctor;
 mod env;

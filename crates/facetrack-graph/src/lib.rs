@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod convolution;
 mod onnx;

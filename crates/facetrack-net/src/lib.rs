@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod kernel;
 mod layer;
@@ -51,6 +52,13 @@ impl Network {
             states: Mutex::default(),
             most_states: SIZES + thread::available_parallelism().map_or(1, usize::from),
         })
+    }
+
+    /// The network with kernels for the instruction set of `level`, not for the best one.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
     }
 
     /// Inputs, in the order of [`Network::run`].

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Arguments: engine, width, height, frames a second, then any of `max-faces`, `running-mode`,
-//! `detection-confidence`, `detect-max-width`, `nms-threshold`, `threads`, `model`, with the
-//! meaning that these properties of the element have. Landmarks are smoothed where the engine's
+//! `detection-confidence`, `detect-max-width`, `nms-threshold`, `threads`, `model`, `runtime`, with
+//! the meaning that these properties of the element have. Landmarks are smoothed where the engine's
 //! original does it.
 
 use std::error::Error;
@@ -20,7 +20,9 @@ use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::Placement;
 use facetrack::engine::{EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load};
 use facetrack::image::ImageView;
+use facetrack::instructions;
 use facetrack::locate::SearchPaths;
+use facetrack::model::RuntimeChoice;
 use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record};
 use facetrack::report::ReportSource;
 use facetrack::smoothing::OneEuro;
@@ -37,6 +39,9 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
+    if let Err(ignored) = instructions::set_from_vars(std::env::var_os) {
+        eprintln!("{ignored}");
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [engine, width, height, fps, options @ ..] = &arguments[..] else {
         return Err("usage: raw_frames ENGINE WIDTH HEIGHT FPS [OPTION=VALUE …]".into());
@@ -127,6 +132,8 @@ fn set(
         Some(("nms-threshold", value)) => config.nms_threshold = value.parse()?,
         Some(("threads", value)) => config.threads = value.parse()?,
         Some(("model", value)) => config.model = Some(value.into()),
+        Some(("runtime", "built-in")) => config.runtime = RuntimeChoice::BuiltIn,
+        Some(("runtime", "onnxruntime")) => config.runtime = RuntimeChoice::OnnxRuntime,
         _ => return Err(format!("unknown option {option:?}").into()),
     }
     Ok(())

@@ -18,12 +18,12 @@ impl Point {
 
     /// Euclidean distance to `other`.
     pub fn distance(self, other: Self) -> f32 {
-        (self.x - other.x).hypot(self.y - other.y)
+        libm::hypotf(self.x - other.x, self.y - other.y)
     }
 
     /// The angle of the line to `other`, clockwise on screen (y down), radians.
     pub fn angle_to(self, other: Self) -> f32 {
-        (other.y - self.y).atan2(other.x - self.x)
+        libm::atan2f(other.y - self.y, other.x - self.x)
     }
 }
 
@@ -162,7 +162,7 @@ impl RotatedRect {
     /// The transform from the unit square of the rectangle, with (0, 0) at its top-left corner
     /// before rotation, to the space of the rectangle.
     pub fn outer_from_unit(&self) -> Affine {
-        let (sin, cos) = self.rotation.sin_cos();
+        let (sin, cos) = libm::sincosf(self.rotation);
         let (w, h) = (self.size.width, self.size.height);
         Affine {
             xx: w * cos,

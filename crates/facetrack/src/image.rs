@@ -103,10 +103,10 @@ impl ColorRange {
     /// The code of black, and the number of codes from black to white, for luma of `depth` bits;
     /// ITU-R BT.601-7 and BT.2100-2.
     pub(crate) fn luma_span(self, depth: u32) -> (f64, f64) {
-        let unit = (f64::from(depth) - 8.0).exp2();
+        let unit = libm::exp2(f64::from(depth) - 8.0);
         match self {
             Self::Limited => (16.0 * unit, 219.0 * unit),
-            Self::Full => (0.0, f64::from(depth).exp2() - 1.0),
+            Self::Full => (0.0, libm::exp2(f64::from(depth)) - 1.0),
         }
     }
 
@@ -114,8 +114,8 @@ impl ColorRange {
     /// and BT.2100-2.
     pub(crate) fn chroma_span(self, depth: u32) -> f64 {
         match self {
-            Self::Limited => 224.0 * (f64::from(depth) - 8.0).exp2(),
-            Self::Full => f64::from(depth).exp2() - 1.0,
+            Self::Limited => 224.0 * libm::exp2(f64::from(depth) - 8.0),
+            Self::Full => libm::exp2(f64::from(depth)) - 1.0,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! `image_from_roi`.
 
 #![cfg_attr(feature = "fuzzing", allow(missing_docs))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod analyzer;
 pub mod blendshape;
@@ -24,6 +25,7 @@ pub mod file;
 pub mod fuzzing;
 pub mod geometry;
 pub mod image;
+pub mod instructions;
 pub mod locate;
 pub mod lock;
 pub mod manifest;

@@ -4,7 +4,7 @@
 //! Networks report values other than 0 for a face at rest, and other ones for each person. A
 //! corrected value is `(value − rest) / (1 − rest)`, limited to 0…1: it is 0 at rest and 1 at 1.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub enum NeutralEvent {
 pub struct Neutral {
     /// Channels of the engine.
     channels: Arc<[String]>,
-    faces: HashMap<u32, Face>,
+    faces: BTreeMap<u32, Face>,
     /// Faces that have ended, the last one at the end.
     away: Vec<KnownFace>,
     /// Since the last call of [`Neutral::take_events`], with the ids of the faces.

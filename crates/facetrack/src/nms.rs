@@ -40,7 +40,7 @@ impl From<Detection> for Observation {
 
 /// The score, 0…1, of a network's logit.
 pub fn sigmoid(logit: f32) -> f32 {
-    1.0 / (1.0 + (-logit).exp())
+    1.0 / (1.0 + libm::expf(-logit))
 }
 
 /// Merges each detection into a better one if their IoU exceeds `max_iou`, weighted by score.

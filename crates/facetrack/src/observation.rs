@@ -226,13 +226,14 @@ impl HeadPose {
     /// A uniform scale in the matrix does not change the angles.
     pub fn euler_degrees(&self) -> EulerAngles {
         let m = &self.matrix;
-        let scale = (m[0][0].powi(2) + m[1][0].powi(2) + m[2][0].powi(2)).sqrt();
+        let squares = m[..3].iter().map(|row| row[0] * row[0]);
+        let scale = squares.sum::<f32>().sqrt();
         let scale = if scale > 0.0 { scale } else { 1.0 };
         let r = |row: usize, column: usize| m[row][column] / scale;
         EulerAngles {
-            yaw: r(0, 2).atan2(r(2, 2)).to_degrees(),
-            pitch: (-r(1, 2)).clamp(-1.0, 1.0).asin().to_degrees(),
-            roll: r(1, 0).atan2(r(1, 1)).to_degrees(),
+            yaw: libm::atan2f(r(0, 2), r(2, 2)).to_degrees(),
+            pitch: libm::asinf((-r(1, 2)).clamp(-1.0, 1.0)).to_degrees(),
+            roll: libm::atan2f(r(1, 0), r(1, 1)).to_degrees(),
         }
     }
 }

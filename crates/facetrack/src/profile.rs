@@ -119,7 +119,7 @@ struct Histogram {
 impl Histogram {
     fn add(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
-        let bucket = (seconds.max(SHORTEST) / SHORTEST).ln() / STEP.ln();
+        let bucket = libm::log(seconds.max(SHORTEST) / SHORTEST) / libm::log(STEP);
         self.buckets[(bucket as usize).min(BUCKETS - 1)] += 1;
         self.count += 1;
         self.seconds += seconds;
@@ -144,7 +144,7 @@ impl Histogram {
             below >= rank && below > 0
         });
         bucket.map_or(0.0, |bucket| {
-            SHORTEST * STEP.powf(bucket as f64 + 0.5) * 1e3
+            SHORTEST * libm::pow(STEP, bucket as f64 + 0.5) * 1e3
         })
     }
 }

@@ -126,17 +126,16 @@ fn position(face: &Face) -> [f32; 3] {
 /// right, up and to the viewer.
 fn rotation(face: &Face) -> [f32; 3] {
     let [yaw, pitch, roll] = [0, 1, 2].map(|axis| face.values[ANGLES + axis].to_radians());
-    let ((sin_y, cos_y), (sin_p, cos_p), (sin_r, cos_r)) =
-        (yaw.sin_cos(), pitch.sin_cos(), roll.sin_cos());
+    let [(sin_y, cos_y), (sin_p, cos_p), (sin_r, cos_r)] = [yaw, pitch, roll].map(libm::sincosf);
     // Elements of the matrix in OpenFace's axes.
     let r00 = cos_y * cos_r + sin_y * sin_p * sin_r;
     let r01 = cos_y * sin_r - sin_y * sin_p * cos_r;
     let r02 = -sin_y * cos_p;
     let (r12, r22) = (-sin_p, cos_y * cos_p);
     [
-        (-r12).atan2(r22),
-        r02.clamp(-1.0, 1.0).asin(),
-        (-r01).atan2(r00),
+        libm::atan2f(-r12, r22),
+        libm::asinf(r02.clamp(-1.0, 1.0)),
+        libm::atan2f(-r01, r00),
     ]
 }
 

@@ -64,7 +64,7 @@ impl Deviations {
             if distance > REACH {
                 return 0.0;
             }
-            (-0.5 * distance * distance).exp() as f32
+            libm::exp(-0.5 * distance * distance) as f32
         })
     }
 }

@@ -34,7 +34,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "T" => 40,
         other => return Err(format!("unknown unit `{other}`; use K, M, G or T")),
     };
-    Ok((number * f64::from(1_u32 << 10).powi(power / 10)) as u64)
+    Ok((number * (1_u64 << power) as f64) as u64)
 }
 
 /// Reads `name=value`.

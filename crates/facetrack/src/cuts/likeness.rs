@@ -265,6 +265,6 @@ fn mean(values: &[f32]) -> f32 {
 /// Standard deviation.
 fn deviation(values: &[f32]) -> f32 {
     let mean = mean(values);
-    let squares = values.iter().map(|value| (value - mean).powi(2));
+    let squares = values.iter().map(|value| (value - mean) * (value - mean));
     (squares.sum::<f32>() / values.len() as f32).sqrt()
 }

@@ -86,7 +86,7 @@ impl Jaw {
     pub fn open(&self, points: &[Landmark], scale: f32) -> Option<f32> {
         let point = |i: usize| points.get(i).copied();
         let [right, left] = [point(self.eyes[0])?, point(self.eyes[1])?];
-        let (sin, cos) = (left.y - right.y).atan2(left.x - right.x).sin_cos();
+        let (sin, cos) = libm::sincosf(libm::atan2f(left.y - right.y, left.x - right.x));
         let height = |i: usize| point(i).map(|p| cos * p.y - sin * p.x);
         let sum = |lip: [usize; 3]| lip.into_iter().map(height).sum::<Option<f32>>();
         let mean = |lip| Some(sum(lip)? / 3.0);

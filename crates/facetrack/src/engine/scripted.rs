@@ -269,7 +269,7 @@ impl Scripted {
     /// Every channel 0 but `jawOpen`, which opens and closes.
     fn expression(&self) -> Blendshapes {
         let phase = (self.number % JAW_PERIOD) as f32 / JAW_PERIOD as f32;
-        let jaw_open = (1.0 - (phase * TAU).cos()) / 2.0;
+        let jaw_open = (1.0 - libm::cosf(phase * TAU)) / 2.0;
         let value = |name: &String| if name == "jawOpen" { jaw_open } else { 0.0 };
         let values = self.channels.iter().map(value).collect();
         Blendshapes::new(self.channels.clone(), values)
@@ -348,7 +348,7 @@ fn mask(bbox: Rect) -> Landmarks {
     let count = LandmarkScheme::MediaPipe478.count();
     let points = (0..count)
         .map(|index| {
-            let (sin, cos) = (index as f32 / count as f32 * TAU).sin_cos();
+            let (sin, cos) = libm::sincosf(index as f32 / count as f32 * TAU);
             Landmark {
                 x: x + cos * bbox.width / 2.0,
                 y: y + sin * bbox.height / 2.0,

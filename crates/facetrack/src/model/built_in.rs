@@ -11,6 +11,7 @@ use ndarray::{ArrayD, ArrayViewD};
 use sha2::{Digest, Sha256};
 
 use super::{Model, ModelError, TensorSpec};
+use crate::instructions::level;
 use crate::lock::lock;
 
 /// A network of this process. Users that open the same network wait for one another.
@@ -42,7 +43,7 @@ impl BuiltInModel {
         let mut shared = lock(&slot);
         let network = match shared.upgrade() {
             Some(network) => Ok(network),
-            None => Network::new(&read()?).map(Arc::new),
+            None => Network::new(&read()?).map(|network| Arc::new(network.with_level(level()))),
         };
         Ok(network.map(|network| {
             *shared = Arc::downgrade(&network);

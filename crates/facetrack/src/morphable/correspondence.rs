@@ -140,5 +140,6 @@ impl Outline {
 }
 
 fn squared_distance(a: Point, b: Point) -> f32 {
-    (a.x - b.x).powi(2) + (a.y - b.y).powi(2)
+    let (x, y) = (a.x - b.x, a.y - b.y);
+    x * x + y * y
 }

@@ -71,7 +71,8 @@ impl Known {
     /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of
     /// the model.
     pub fn weight(&self, residual: f64) -> f64 {
-        (self.tolerated() / residual).min(1.0).powi(2)
+        let share = (self.tolerated() / residual).min(1.0);
+        share * share
     }
 
     fn tolerated(&self) -> f64 {
@@ -81,7 +82,7 @@ impl Known {
     /// The equations with the weight that they have in the next frame.
     pub fn faded(&self) -> NormalEquations {
         let mut equations = self.equations.clone();
-        equations.fade((-1.0 / MEMORY).exp());
+        equations.fade(libm::exp(-1.0 / MEMORY));
         equations
     }
 

@@ -4,9 +4,10 @@
 //! A mesh is computed in one pass over the model, in memory order. The loop is compiled for several
 //! instruction sets; the best one is selected at run time.
 
-use fearless_simd::{Level, Simd, dispatch};
+use fearless_simd::{Simd, dispatch};
 
 use super::FaceModel;
+use crate::instructions::level;
 
 /// Number of vertices that are computed together: some SIMD registers.
 const LANES: usize = 16;
@@ -75,7 +76,7 @@ impl Sampler {
         } else {
             shape
         };
-        dispatch!(Level::new(), simd => simd.vectorize(
+        dispatch!(level(), simd => simd.vectorize(
             #[inline(always)]
             || self.fill(shape, expression, mesh)
         ));

@@ -111,9 +111,7 @@ impl Pose {
     /// Rotation of the face towards the image's right, degrees, as in
     /// [`HeadPose::euler_degrees`](crate::observation::HeadPose::euler_degrees). The first value of `RenderingParameters::get_yaw_pitch_roll`.
     pub fn yaw(&self) -> f64 {
-        self.rotation[(0, 2)]
-            .atan2(self.rotation[(2, 2)])
-            .to_degrees()
+        libm::atan2(self.rotation[(0, 2)], self.rotation[(2, 2)]).to_degrees()
     }
 }
 

@@ -199,7 +199,8 @@ fn middle(face: &Observation, scale: Scale) -> Point {
 fn axes(brush: &mut Brush, pose: &HeadPose, from: Point, width: f32, look: Look) {
     let m = &pose.matrix;
     for (axis, color) in AXES.into_iter().enumerate() {
-        let length = (m[0][axis].powi(2) + m[1][axis].powi(2) + m[2][axis].powi(2)).sqrt();
+        let squares = m[..3].iter().map(|row| row[axis] * row[axis]);
+        let length = squares.sum::<f32>().sqrt();
         let scale = width * AXIS_LENGTH / length;
         let to = Point::new(from.x + m[0][axis] * scale, from.y - m[1][axis] * scale);
         brush.arrow(from, to);

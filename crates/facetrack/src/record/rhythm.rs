@@ -67,7 +67,7 @@ impl Rhythm {
             self.backward += count;
             return;
         }
-        let index = (interval.log2() * BUCKETS_PER_OCTAVE).floor() as i32;
+        let index = (libm::log2(interval) * BUCKETS_PER_OCTAVE).floor() as i32;
         self.buckets
             .entry(index)
             .or_default()

@@ -122,7 +122,7 @@ fn round_half_even(position: i64) -> i32 {
 /// Bottom-left, top-left and top-right corner (before rotation), rounded to `f32` like in OpenCV's
 /// `RotatedRect::points`.
 fn corners(roi: &RotatedRect) -> [[f64; 2]; 3] {
-    let (sin, cos) = (roi.rotation as f64).sin_cos();
+    let (sin, cos) = libm::sincos(roi.rotation as f64);
     let (a, b) = (sin as f32 * 0.5, cos as f32 * 0.5);
     let (w, h) = (roi.size.width, roi.size.height);
     let (cx, cy) = (roi.center.x, roi.center.y);

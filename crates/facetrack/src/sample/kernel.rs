@@ -4,7 +4,7 @@
 //! Each step is a loop over fixed arrays that the compiler vectorizes. The code is compiled for
 //! several instruction sets; the best one is selected at run time.
 
-use fearless_simd::{Level, Simd, dispatch};
+use fearless_simd::{Simd, dispatch};
 
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
@@ -12,6 +12,7 @@ use super::picture::Picture;
 use super::source::{Samples, spans};
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::{self, Arithmetic, ImageView, Pixels, Plane};
+use crate::instructions::level;
 
 /// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the
 /// positions of `grid`. Both are in stored pixels.
@@ -76,7 +77,7 @@ impl Target<'_> {
 
     /// `FIRST` and `OTHERS` are the [`spans`] of the layout.
     fn fill<const FIRST: usize, const OTHERS: usize>(&self, samples: &Samples, tensor: &mut [f32]) {
-        dispatch!(Level::new(), simd => simd.vectorize(
+        dispatch!(level(), simd => simd.vectorize(
             #[inline(always)]
             || self.fill_rows::<FIRST, OTHERS>(samples, tensor)
         ))

@@ -83,7 +83,7 @@ fn in_frame(answer: &Answer, side: usize, [x, y, z]: [f32; 3]) -> Landmark {
     Landmark {
         x: point.x,
         y: point.y,
-        z: z * half * frame_from_input.xx.hypot(frame_from_input.xy),
+        z: z * half * libm::hypotf(frame_from_input.xx, frame_from_input.xy),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct PoseFinder {
 impl PoseFinder {
     /// Prepares the face.
     pub fn new() -> Self {
-        let (sin, cos) = LEVEL.sin_cos();
+        let (sin, cos) = libm::sincos(LEVEL);
         let level = |[x, y, z]: [f32; 3]| {
             let [x, y, z] = [x, y, z].map(f64::from);
             Vector3::new(-x, cos * y + sin * z, cos * z - sin * y)

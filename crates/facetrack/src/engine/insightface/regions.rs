@@ -52,11 +52,12 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
         spread += p.norm_squared();
     }
     // Input pixels per pixel of the frame, and the turn from the frame to the input.
-    let (scale, turn) = (real.hypot(imaginary) / spread, imaginary.atan2(real));
+    let scale = libm::hypot(real, imaginary) / spread;
+    let turn = libm::atan2(imaginary, real);
     if !(scale.is_normal() && turn.is_finite()) {
         return None;
     }
-    let (sin, cos) = turn.sin_cos();
+    let (sin, cos) = libm::sincos(turn);
     let half = side as f64 / 2.0;
     let (dx, dy) = ((half - from.x) / scale, (half - from.y) / scale);
     let x = to.x + cos * dx + sin * dy;

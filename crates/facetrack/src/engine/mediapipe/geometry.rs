@@ -139,7 +139,7 @@ impl Screen {
         if is_too_compact(&normalized) {
             return None;
         }
-        let plane_height = 2.0 * NEAR * (VERTICAL_FOV_DEGREES.to_radians() / 2.0).tan();
+        let plane_height = 2.0 * NEAR * libm::tan(VERTICAL_FOV_DEGREES.to_radians() / 2.0);
         let plane_width = plane_height * width / height;
         let scale = Vector3::new(plane_width, plane_height, plane_width);
         let corner = Vector3::new(-plane_width / 2.0, -plane_height / 2.0, 0.0);

@@ -92,7 +92,7 @@ fn is_in_reach(point: &Landmark) -> bool {
 /// tuned to it (`CalculateZScale` in `landmark_projection_calculator.cc`).
 fn project(tensor: &[f32], roi: &RotatedRect, aspect: f32) -> Vec<Landmark> {
     let image_from_unit = roi.outer_from_unit();
-    let z_scale = image_from_unit.xx.hypot(image_from_unit.yx * aspect);
+    let z_scale = libm::hypotf(image_from_unit.xx, image_from_unit.yx * aspect);
     let side = SIDE as f32;
     tensor
         .chunks_exact(3)

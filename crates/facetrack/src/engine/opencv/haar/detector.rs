@@ -2,7 +2,7 @@
 //! Finds faces in grey frames: `CascadeClassifier::detectMultiScale` in OpenCV's
 //! `cascadedetect.cpp`.
 
-use fearless_simd::{Level as Instructions, Simd, dispatch};
+use fearless_simd::{Simd, dispatch};
 
 use super::Search;
 use super::cascade::Cascade;
@@ -12,6 +12,7 @@ use super::levels::{Level, levels, scaled};
 use super::program::Program;
 use super::resize::Resizer;
 use super::scan::Row;
+use crate::instructions;
 
 /// Rows of windows whose integrals are in memory at once. They fit a CPU's cache, and the rows that
 /// neighbouring bands share are few in comparison.
@@ -86,7 +87,7 @@ impl Detector {
                     pass,
                     level,
                 };
-                dispatch!(Instructions::new(), simd => simd.vectorize(
+                dispatch!(instructions::level(), simd => simd.vectorize(
                     #[inline(always)]
                     || search.run(simd, luma, &mut self.scratch, &mut found)
                 ));

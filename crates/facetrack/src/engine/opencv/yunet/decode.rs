@@ -82,9 +82,9 @@ impl Level<'_> {
             Point::new(x * stride, y * stride)
         };
         let center = point(BOX);
-        let (width, height) = (value(BOX + 2).exp() * stride, value(BOX + 3).exp() * stride);
+        let side = |channel: usize| libm::expf(value(channel)) * stride;
         Detection {
-            bbox: Rect::around(center, width, height),
+            bbox: Rect::around(center, side(BOX + 2), side(BOX + 3)),
             score: candidate.score,
             key_points: (0..KEY_POINTS).map(|i| point(POINTS + 2 * i)).collect(),
         }
@@ -104,7 +104,7 @@ fn least_logit(min_score: f32) -> f32 {
     const SLACK: f32 = 0.01;
     const MAX_PROBABILITY: f32 = 0.99;
     let probability = (min_score.max(0.0) * min_score).min(MAX_PROBABILITY);
-    (probability / (1.0 - probability)).ln() - SLACK
+    libm::logf(probability / (1.0 - probability)) - SLACK
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub fn around(detection: &Detection) -> Option<RotatedRect> {
         return None;
     };
     let rotation = left_eye.angle_to(right_eye);
-    let (sin, cos) = rotation.sin_cos();
+    let (sin, cos) = libm::sincosf(rotation);
     let longer = detection.bbox.width.max(detection.bbox.height);
     let Point { x, y } = detection.bbox.center();
     let center = Point::new(x - sin * DOWN * longer, y + cos * DOWN * longer);
@@ -59,7 +59,7 @@ pub fn around(detection: &Detection) -> Option<RotatedRect> {
 /// face.
 pub fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<RotatedRect> {
     let straight = Roi::from_landmarks(&landmarks.points)?.rect;
-    let is_turned = (straight.rotation - region.rotation).cos() < TURNED.cos();
+    let is_turned = libm::cosf(straight.rotation - region.rotation) < libm::cosf(TURNED);
     is_turned.then_some(straight)
 }
 

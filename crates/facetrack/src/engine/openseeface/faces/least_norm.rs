@@ -70,7 +70,7 @@ fn sweep(columns: &mut [Column; 6]) -> bool {
 
 /// Cosine and sine of half the angle whose sine and cosine have the ratio of `y` to `x`.
 fn half_angle(y: f64, x: f64) -> (f64, f64) {
-    let length = y.hypot(x);
+    let length = libm::hypot(y, x);
     if x < 0.0 {
         let sin = ((length - x) / (2.0 * length)).sqrt();
         return (y / (2.0 * length * sin), sin);

@@ -81,7 +81,7 @@ impl<'a> Face<'a> {
     fn tilt(&self, from: usize, to: usize) -> f64 {
         use std::f64::consts::{FRAC_PI_2, PI, TAU};
         let line = self.points[to] - self.points[from];
-        let mut angle = line.y.atan2(line.x).rem_euclid(TAU);
+        let mut angle = libm::atan2(line.y, line.x).rem_euclid(TAU);
         if angle >= FRAC_PI_2 {
             angle = PI - angle;
         }

@@ -20,7 +20,7 @@ const DOWN: [[usize; 2]; 3] = [[27, 28], [28, 29], [29, model::NOSE]];
 pub fn normalized(points: &Points) -> Option<Points> {
     let nose = points[model::NOSE];
     let bridge = points[DOWN[0][0]] - nose;
-    let upright = Rotation2::new(std::f64::consts::FRAC_PI_2 - bridge.y.atan2(bridge.x));
+    let upright = Rotation2::new(std::f64::consts::FRAC_PI_2 - libm::atan2(bridge.y, bridge.x));
     let mut points = points.map(|point| {
         let flat = upright * (point - nose).xy();
         Vector3::new(flat.x, flat.y, point.z)

@@ -14,7 +14,7 @@ pub fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
         return Matrix3::identity();
     }
     let axis = vector / angle;
-    let (sin, cos) = angle.sin_cos();
+    let (sin, cos) = libm::sincos(angle);
     let (along, turned) = (axis * axis.transpose(), axis.cross_matrix());
     Matrix3::identity() * cos + along * (1.0 - cos) + turned * sin
 }
@@ -27,7 +27,7 @@ pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
         return units.map(|unit| unit.cross_matrix());
     }
     let axis = vector / angle;
-    let (sin, cos) = angle.sin_cos();
+    let (sin, cos) = libm::sincos(angle);
     let (outer, turn) = (axis * axis.transpose(), axis.cross_matrix());
     let (per_outer, per_turn) = ((1.0 - cos) / angle, sin / angle);
     units.map(|unit| {
@@ -69,7 +69,7 @@ fn removing(sin: f64, cos: f64) -> Vector2<f64> {
     if sin.abs() <= EPSILON {
         return Vector2::x();
     }
-    Vector2::new(cos, sin) / sin.hypot(cos)
+    Vector2::new(cos, sin) / libm::hypot(sin, cos)
 }
 
 fn inverse(rotation: Vector2<f64>) -> Vector2<f64> {
@@ -78,7 +78,7 @@ fn inverse(rotation: Vector2<f64>) -> Vector2<f64> {
 
 /// The angle of a rotation in a plane.
 fn degrees(rotation: Vector2<f64>) -> f64 {
-    let angle = rotation.x.clamp(-1.0, 1.0).acos().to_degrees();
+    let angle = libm::acos(rotation.x.clamp(-1.0, 1.0)).to_degrees();
     if rotation.y >= 0.0 { angle } else { -angle }
 }
 

@@ -27,7 +27,7 @@ pub fn peak(map: &[f32]) -> Option<Peak> {
 /// NaN stays NaN.
 pub fn offset(value: f32, factor: f32) -> f32 {
     let value = value.clamp(MARGIN, 1.0 - MARGIN);
-    (value / (1.0 - value)).ln() / factor
+    libm::logf(value / (1.0 - value)) / factor
 }
 
 #[cfg(test)]

@@ -66,9 +66,9 @@ impl Eye {
 
     /// The eye between two corners, whole px of the face.
     fn between(side: Side, face: Window, [pivot, end]: [[f64; 2]; 2]) -> Option<Self> {
-        let angle = (end[1] - pivot[1]).atan2(end[0] - pivot[0]).rem_euclid(TAU);
+        let angle = libm::atan2(end[1] - pivot[1], end[0] - pivot[0]).rem_euclid(TAU);
         let end = turned(pivot, end, -angle);
-        let half = (end[0] - pivot[0]).hypot(end[1] - pivot[1]) / 2.0;
+        let half = libm::hypot(end[0] - pivot[0], end[1] - pivot[1]) / 2.0;
         let corner = |sign: f64| -> [f64; 2] {
             [0, 1].map(|axis: usize| (pivot[axis] + end[axis]) / 2.0 + sign * half * RADIUS[axis])
         };
@@ -133,7 +133,7 @@ fn pixel(landmark: &Landmark, face: &Window) -> [f64; 2] {
 
 /// `point`, turned clockwise around `pivot`: `rotate`.
 fn turned(pivot: [f64; 2], point: [f64; 2], angle: f64) -> [f64; 2] {
-    let (sin, cos) = angle.sin_cos();
+    let (sin, cos) = libm::sincos(angle);
     let (x, y) = (point[0] - pivot[0], point[1] - pivot[1]);
     [pivot[0] + cos * x - sin * y, pivot[1] + sin * x + cos * y]
 }
