@@ -193,7 +193,7 @@ struct Normal {
 impl Normal {
     /// The step with a damping of ten to the power of `exponent`.
     fn step(&self, exponent: i32) -> Vector6<f64> {
-        let damping = libm::pow(10.0, f64::from(exponent));
+        let damping = libm::exp10(f64::from(exponent));
         let mut matrix = self.matrix;
         for i in 0..6 {
             matrix[(i, i)] *= 1.0 + damping;
