@@ -68,9 +68,22 @@ fn sweep(columns: &mut [Column; 6]) -> bool {
     changed
 }
 
+/// Root of the sum of the squares of two numbers that are not negative.
+///
+/// With `libm::hypot`, whose last digit differs, the search for the pose takes another way through
+/// the first frames of a face than in the recordings of the original.
+fn hypotenuse(a: f64, b: f64) -> f64 {
+    let (shorter, longer) = if a > b { (b, a) } else { (a, b) };
+    if longer == 0.0 {
+        return 0.0;
+    }
+    let ratio = shorter / longer;
+    longer * (1.0 + ratio * ratio).sqrt()
+}
+
 /// Cosine and sine of half the angle whose sine and cosine have the ratio of `y` to `x`.
 fn half_angle(y: f64, x: f64) -> (f64, f64) {
-    let length = libm::hypot(y, x);
+    let length = hypotenuse(y.abs(), x.abs());
     if x < 0.0 {
         let sin = ((length - x) / (2.0 * length)).sqrt();
         return (y / (2.0 * length * sin), sin);
