@@ -73,9 +73,17 @@ impl Motion {
     /// The face stops after the time between the two measurements, so that a face that is not
     /// measured any more does not leave the picture.
     pub fn displacement(&self, time: Duration) -> Option<Point> {
-        let velocity = self.velocity?;
         let elapsed = self.elapsed(time).as_secs_f32();
-        let displacement = velocity.over(elapsed.min(velocity.duration));
+        self.over(elapsed.min(self.velocity?.duration))
+    }
+
+    /// Displacement of a face that goes on for `duration`, px; `None` if the velocity is unknown.
+    pub fn going_on(&self, duration: Duration) -> Option<Point> {
+        self.over(duration.as_secs_f32())
+    }
+
+    fn over(&self, seconds: f32) -> Option<Point> {
+        let displacement = self.velocity?.over(seconds);
         let is_finite = displacement.x.is_finite() && displacement.y.is_finite();
         is_finite.then_some(displacement)
     }

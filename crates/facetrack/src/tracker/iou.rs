@@ -7,7 +7,8 @@ use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
 
 use super::{Track, TrackerConfig};
-use crate::geometry::Rect;
+use crate::geometry::{Point, Rect};
+use crate::motion::Motion;
 use crate::observation::Observation;
 
 /// Weight of the closeness of centres, relative to the overlap. Overlap decides; closeness
@@ -23,16 +24,20 @@ const SCORE_STEPS: f32 = 1e6;
 pub(super) const MIN_WAIT: Duration = Duration::from_millis(280);
 
 /// Maximum time for which an id is kept while its face is behind another one. People who pass each
-/// other at half a face size per second hide each other for more than 2 s.
-const MAX_HIDDEN: Duration = Duration::from_secs(3);
+/// other at half a face size per second hide each other for up to 3.4 s.
+const MAX_HIDDEN: Duration = Duration::from_secs(4);
+
+/// Minimum time between the two measurements of a steady motion. Between two frames, landmarks jump
+/// by more than a slow face moves. Times from 0.1 to 0.4 s give nearly the same ids.
+const STEADY: Duration = Duration::from_millis(200);
 
 /// Factor for the maximum distance of a face that is behind another one: it comes back at the other
 /// side. While it was covered, its box shrank and moved along with the other face. 1.5 was enough in
 /// clips of two people who pass each other.
 const BEHIND: f32 = 2.0;
 
-/// Factor for the score of a track whose face was not in the last frame: a face that passes before
-/// the place where another one disappeared keeps its id. Our choice.
+/// Factor for the score of a track whose face was not in the last frame and is not behind another
+/// one: a face that passes before the place where another one disappeared keeps its id. Our choice.
 const UNSEEN_WEIGHT: f32 = 0.5;
 
 /// Factor for the score of the position in the last frame: a face stops, or it was measured next to
@@ -40,37 +45,72 @@ const UNSEEN_WEIGHT: f32 = 0.5;
 const STAYING_WEIGHT: f32 = 0.5;
 
 impl Track {
-    /// The expected box at `time`.
-    fn expected(&self, time: Duration) -> Rect {
-        let by = self.motion.displacement(time).unwrap_or_default();
-        Rect {
-            x: self.bbox.x + by.x,
-            y: self.bbox.y + by.y,
-            ..self.bbox
+    /// Boxes where its face may be at `time`, with a factor for the score of each. A face that is
+    /// behind another one stops there, or goes on and comes out at the other side.
+    fn places(&self, time: Duration) -> impl Iterator<Item = (Rect, f32)> {
+        let expected = self.motion.displacement(time).unwrap_or_default();
+        let unseen = self.motion.elapsed(time);
+        let passed = self.covered.and_then(|_| self.steady.going_on(unseen));
+        let displacements = [(expected, 1.0), (Point::default(), STAYING_WEIGHT)];
+        let bbox = self.bbox;
+        displacements
+            .into_iter()
+            .chain(passed.map(|by| (by, 1.0)))
+            .map(move |(by, factor)| {
+                let (x, y) = (bbox.x + by.x, bbox.y + by.y);
+                (Rect { x, y, ..bbox }, factor)
+            })
+    }
+
+    /// Measures the motion of its `face`, which touches no other one: the motion of a box that
+    /// touches another one may be that of the other face.
+    pub(super) fn measure_steadily(&mut self, face: &Observation, time: Duration) {
+        if self.steady.elapsed(time) >= STEADY {
+            self.steady = Motion::measured(Some(&self.steady), face, time);
         }
     }
 
-    /// Whether one of the `faces` at `time` covers a part of the expected box.
-    pub(super) fn is_behind(&self, faces: &[Observation], time: Duration) -> bool {
-        let expected = self.expected(time);
-        faces.iter().any(|face| expected.iou(&face.bbox) > 0.0)
+    /// Notes whether one of the `faces` at `time` covers a part of a place where it may be. Engines
+    /// may miss the face in front for a few frames, and find the other one some frames late.
+    pub(super) fn cover(&mut self, faces: &[Observation], time: Duration) {
+        let is_covered = self
+            .places(time)
+            .any(|(place, _)| faces.iter().any(|face| place.iou(&face.bbox) > 0.0));
+        self.covered = if is_covered {
+            Some(time)
+        } else {
+            self.covered
+                .filter(|covered| time.saturating_sub(*covered) <= MIN_WAIT)
+        };
     }
 
     /// Whether its face may still return: it was seen recently, or is behind another one.
     pub(super) fn is_awaited(&self, time: Duration) -> bool {
         let unseen = self.motion.elapsed(time);
-        unseen <= MIN_WAIT || self.is_hidden && unseen <= MAX_HIDDEN
+        unseen <= MIN_WAIT || self.covered.is_some() && unseen <= MAX_HIDDEN
+    }
+
+    /// Score of a box.
+    fn score(&self, seen: &Rect, time: Duration, config: &TrackerConfig) -> f32 {
+        let reach = self.reach(seen, config);
+        let scores = self
+            .places(time)
+            .map(|(place, factor)| factor * score(&place, seen, reach));
+        self.weight() * scores.fold(0.0, f32::max)
     }
 
     /// Factor for its scores.
     fn weight(&self) -> f32 {
-        if self.age > 1 { UNSEEN_WEIGHT } else { 1.0 }
+        if self.age > 1 && self.covered.is_none() {
+            return UNSEEN_WEIGHT;
+        }
+        1.0
     }
 
     /// Maximum distance of a seen box from the expected one, px.
     fn reach(&self, seen: &Rect, config: &TrackerConfig) -> f32 {
         let reach = config.reach(&self.bbox, seen);
-        if self.is_hidden {
+        if self.covered.is_some() {
             return BEHIND * reach;
         }
         reach
@@ -87,21 +127,12 @@ pub(super) fn matches(
     if tracks.is_empty() || faces.is_empty() {
         return vec![None; faces.len()];
     }
-    let expected: Vec<_> = tracks
-        .iter()
-        .map(|track| (track, track.expected(time)))
-        .collect();
     // The algorithm needs at least as many columns as rows: one column of score 0 per face, for no
     // track.
     let columns = tracks.len() + faces.len();
     let scores = Matrix::from_fn(faces.len(), columns, |(face, track)| {
-        let seen = &faces[face].bbox;
-        let score = |(track, bbox): &(&Track, Rect)| {
-            let reach = track.reach(seen, config);
-            let stayed = STAYING_WEIGHT * score(&track.bbox, seen, reach);
-            track.weight() * score(bbox, seen, reach).max(stayed)
-        };
-        expected.get(track).map_or(0, |track| steps(score(track)))
+        let score = |track: &Track| track.score(&faces[face].bbox, time, config);
+        tracks.get(track).map_or(0, |track| steps(score(track)))
     });
     let (_, assignment) = kuhn_munkres(&scores);
     assignment
