@@ -201,8 +201,9 @@ impl Replaying {
         let other = (!self.times.is_open()).then_some(start);
         let mut likely = std::iter::once(start).chain(other.map(|_| 0));
         let likely = likely.find(|start| self.begins_at(buffer, *start));
-        // The start of the stream may still change if it is with this frame.
-        if let Some(start) = likely.or(other).filter(|start| Some(*start) != now) {
+        // The start of a stream that begins with its video may still change if it is with this frame.
+        let is_known = |start: &u64| other.is_some() || Some(*start) != now;
+        if let Some(start) = likely.or(other).filter(is_known) {
             self.times.start_at(start);
         }
     }

@@ -306,16 +306,19 @@ fn stream_times_are_found() {
         .collect();
     let recorded = Recorded::of(lines.join("\n"));
     for (start, time) in [(780, 780), (5000, 780)] {
-        let mut load = Load::new(&recorded);
+        let mut second = Load::new(&recorded);
         let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
         segment.set_start(start * MS);
         segment.set_time(time * MS);
-        assert!(load.harness.push_event(gst::event::Segment::new(&segment)));
-        for n in 0..3 {
-            let buffer = at(Some((start + 40 * n) * MS));
-            assert!(load.report(buffer).is_some(), "{start} {n}");
+        let segment = gst::event::Segment::new(&segment);
+        assert!(second.harness.push_event(segment));
+        for mut load in [second, Load::at(&recorded, start, time)] {
+            for n in 0..3 {
+                let buffer = at(Some((start + 40 * n) * MS));
+                assert!(load.report(buffer).is_some(), "{start} {n}");
+            }
+            assert!(load.report(at(Some((start + 400) * MS))).is_none());
         }
-        assert!(load.report(at(Some((start + 400) * MS))).is_none());
     }
 }
 
