@@ -390,10 +390,7 @@ mod tests {
                 let way = 80.0 * (frame as f32 / (fps as f32 * 4.0) - 0.5);
                 let hidden = way.abs() < SIDE / 4.0;
                 let first = 200.0 - way + side;
-                // The one in front is missed in the last frame before the other one is seen again.
-                if frame + 1 == (fps * 2.5) as usize {
-                    vec![]
-                } else if hidden {
+                if hidden {
                     vec![first]
                 } else {
                     vec![first, 200.0 + way]
