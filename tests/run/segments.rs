@@ -112,8 +112,8 @@ fn cuts_in_parts_are_those_of_the_whole() {
     }
 }
 
-/// All landmarks of a record, as parts of the width of their face, with frame and id.
-fn landmarks(record: &Json) -> Vec<(String, Vec<f64>)> {
+/// All landmarks of a record, with frame and id, and the width of their face.
+fn landmarks(record: &Json) -> Vec<(String, Vec<f64>, f64)> {
     let mut all = Vec::new();
     for frame in record["frames"].as_array().expect("frames") {
         for face in frame["tracked_objects"].as_array().expect("faces") {
@@ -122,10 +122,11 @@ fn landmarks(record: &Json) -> Vec<(String, Vec<f64>)> {
             let values = points
                 .iter()
                 .flat_map(|point| point.as_array().expect("a point").iter().take(2));
-            let values = values.map(|value| value.as_f64().expect("a number") / width);
+            let values = values.map(|value| value.as_f64().expect("a number"));
             all.push((
                 format!("{} {}", frame["frame"], face["id"]),
                 values.collect(),
+                width,
             ));
         }
     }
@@ -155,9 +156,9 @@ fn landmarks_and_ids_in_parts_are_those_of_the_whole() {
         ["uncut", "1"].map(|out| landmarks(&record(&folder.path().join(out).join("a.json"))));
     assert_eq!(uncut.len(), 72);
     let mut most = 0.0_f64;
-    for ((frame, uncut), (other, parts)) in uncut.iter().zip(&parts) {
+    for ((frame, uncut, width), (other, parts, _)) in uncut.iter().zip(&parts) {
         assert_eq!((frame, uncut.len()), (other, parts.len()));
-        let differences = uncut.iter().zip(parts).map(|(a, b)| (a - b).abs());
+        let differences = uncut.iter().zip(parts).map(|(a, b)| (a - b).abs() / width);
         most = differences.fold(most, f64::max);
     }
     assert!(most > 0.0 && most <= 0.001, "{most} of the width of a face");
