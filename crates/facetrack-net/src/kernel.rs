@@ -70,11 +70,15 @@ impl Layout {
         start..start + self.width * lanes
     }
 
+    /// The first channel of the block of `channel`.
+    pub fn block_of(&self, channel: usize) -> usize {
+        channel - channel % self.block
+    }
+
     /// The place of an element.
     pub fn at(&self, x: usize, channel: usize) -> usize {
-        let lane = channel % self.block;
-        let first = channel - lane;
-        first * self.whole() + (self.margins[0] + x) * self.lanes(first) + lane
+        let first = self.block_of(channel);
+        first * self.whole() + (self.margins[0] + x) * self.lanes(first) + (channel - first)
     }
 }
 
@@ -89,7 +93,7 @@ pub struct Row<'a> {
     pub stride: usize,
 }
 
-/// What follows a sum.
+/// A function of the sums of a layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Activation {
     /// Nothing.

@@ -61,10 +61,9 @@ impl State {
                     *x = value * scale + added;
                 }
             } else {
-                let line = line
-                    .iter_mut()
-                    .step_by(layout.lanes(channel / layout.block * layout.block));
-                for (x, value) in line.zip(values.iter().step_by(step)).take(width) {
+                let lanes = layout.lanes(layout.block_of(channel));
+                let pixels = line.iter_mut().step_by(lanes);
+                for (x, value) in pixels.zip(values.iter().step_by(step)).take(width) {
                     *x = value * scale + added;
                 }
             }

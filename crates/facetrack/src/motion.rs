@@ -77,7 +77,8 @@ impl Motion {
         self.over(elapsed.min(self.velocity?.duration))
     }
 
-    /// Displacement of a face that goes on for `duration`, px; `None` if the velocity is unknown.
+    /// Displacement of a face that keeps its velocity for `duration`, px; `None` if the velocity is
+    /// unknown.
     pub fn going_on(&self, duration: Duration) -> Option<Point> {
         self.over(duration.as_secs_f32())
     }

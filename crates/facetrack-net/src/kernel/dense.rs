@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Convolutions in which each output depends on all channels, and products of matrices.
+//! Convolutions whose outputs depend on all channels, and products of matrices.
 
 use std::ops::Range;
 
@@ -11,9 +11,8 @@ use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 /// computed together: their inputs stay in the first cache.
 const SPAN: usize = 48;
 
-/// Weights in the order in which they are read: for each block of columns, for each row of the
-/// kernel, for each block of channels, for each pixel of the kernel, for each channel, the weights
-/// of the columns.
+/// Weights in the order of reading. The outer loops come first: blocks of columns, rows of the
+/// kernel, blocks of channels, pixels of the kernel, channels, columns.
 #[derive(Debug, Clone, Default)]
 pub struct Weights {
     values: Vec<f32>,
@@ -148,8 +147,8 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Computes all pixels, `P` together, or `R` from an input that comes with its channels first. A
-    /// block of columns has `Q` vectors.
+    /// Computes `P` pixels at a time, or `R` from an input that comes with its channels first. A block
+    /// of columns has `Q` vectors.
     #[inline(always)]
     fn pixels<S: Simd, V: Vector<S>, const P: usize, const R: usize, const Q: usize>(
         &self,

@@ -75,8 +75,8 @@ pub fn copy(
     while done < count {
         let [a, b] = [first_from + done, first_to + done];
         let [left, right] = [(input, a), (output, b)].map(|(layout, channel)| {
-            let lane = channel % layout.block;
-            (layout.lanes(channel - lane), lane)
+            let first = layout.block_of(channel);
+            (layout.lanes(first), channel - first)
         });
         let own = (left.0 - left.1).min(right.0 - right.1).min(count - done);
         let (from, to) = (&from[input.at(0, a)..], &mut to[output.at(0, b)..]);

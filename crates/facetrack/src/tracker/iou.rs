@@ -46,7 +46,7 @@ const STAYING_WEIGHT: f32 = 0.5;
 
 impl Track {
     /// Boxes where its face may be at `time`, with a factor for the score of each. A face that is
-    /// behind another one stops there, or goes on and comes out at the other side.
+    /// behind another one may stop there, or come out at the other side.
     fn places(&self, time: Duration) -> impl Iterator<Item = (Rect, f32)> {
         let expected = self.motion.displacement(time).unwrap_or_default();
         let unseen = self.motion.elapsed(time);
@@ -62,8 +62,8 @@ impl Track {
             })
     }
 
-    /// Measures the motion of its `face`, which touches no other one: the motion of a box that
-    /// touches another one may be that of the other face.
+    /// Measures the steady motion with its `face`, whose box touches no other one. A box that touches
+    /// another one may move with the other face.
     pub(super) fn measure_steadily(&mut self, face: &Observation, time: Duration) {
         if self.steady.elapsed(time) >= STEADY {
             self.steady = Motion::measured(Some(&self.steady), face, time);
