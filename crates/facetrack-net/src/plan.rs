@@ -6,6 +6,8 @@
 //! are kept, in a ring, and they stay in the first cache. Only tensors that another chain takes are
 //! kept as a whole.
 
+use std::ops::Range;
+
 use crate::kernel::{BLOCK, Layout};
 use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
 use crate::lower::{Input, Layers};
@@ -179,46 +181,93 @@ fn margins(network: &Layers, shapes: &[Shape]) -> Vec<[usize; 2]> {
     margins
 }
 
-/// Ranges of layers that run together.
-fn chains(network: &Layers, shapes: &[Shape]) -> Vec<std::ops::Range<usize>> {
-    let bytes = |layer: &Layer| {
-        let rows = layer.window().map_or(1, |window| window.kernel[0]);
-        let line = |id: Id| shapes[id].width * shapes[id].stored * size_of::<f32>();
-        let weights = match &layer.operator {
-            Operator::Dense(weights, ..) => weights.bytes(),
-            Operator::Depthwise(filters, _) => filters.bytes(),
-            _ => 0,
-        };
-        weights + layer.inputs.first().map_or(0, |input| rows * line(*input)) + line(layer.output)
-    };
-    let mut users = vec![0; shapes.len()];
-    for input in network.layers.iter().flat_map(|layer| &layer.inputs) {
-        users[*input] += 1;
+/// Ranges of layers that run together: of all ways to divide the layers, the one with the least to
+/// write and to read between chains.
+fn chains(network: &Layers, shapes: &[Shape]) -> Vec<Range<usize>> {
+    let layers = &network.layers;
+    let uses = uses(network);
+    // For each number of layers: what their chains exchange, and where the last of them begins.
+    let mut best = vec![(0, 0)];
+    for end in 1..=layers.len() {
+        let starts = (end.saturating_sub(CHAIN_LAYERS)..end).rev();
+        let mut bytes = 0;
+        let fits = starts.take_while(|start| {
+            bytes += kept(&layers[*start], shapes);
+            let follows = layers.get(start + 1).filter(|_| start + 1 < end);
+            follows.is_none_or(|next| {
+                bytes <= CHAIN_BYTES && !begins(next, &layers[*start], &uses, shapes)
+            })
+        });
+        let divided = fits.map(|start| {
+            let exchanged: usize = best[start].0 + exchanged(layers, start..end, &uses, shapes);
+            (exchanged, start)
+        });
+        best.push(divided.min().unwrap_or_default());
     }
-    // A chain begins with a layer whose input has to be there as a whole, and where a value is used
-    // again later: it has to be kept anyway.
-    let begins = |index: usize, layer: &Layer| {
-        let is_whole = matches!(layer.operator, Operator::Mean | Operator::Scale);
-        let is_kept = |input: &Id| users[*input] > 1 && network.layers[index - 1].output == *input;
-        is_whole
-            || layer
-                .inputs
-                .first()
-                .is_some_and(|input| shapes[*input].height == 1 || is_kept(input))
-    };
     let mut chains = Vec::new();
-    let (mut start, mut sum) = (0, 0);
-    for (index, layer) in network.layers.iter().enumerate() {
-        let own = bytes(layer);
-        let is_full = sum + own > CHAIN_BYTES || index - start == CHAIN_LAYERS;
-        if index > start && (is_full || begins(index, layer)) {
-            chains.push(start..index);
-            (start, sum) = (index, 0);
-        }
-        sum += own;
+    let mut end = layers.len();
+    while end > 0 {
+        let start = best[end].1;
+        chains.push(start..end);
+        end = start;
     }
-    chains.push(start..network.layers.len());
+    chains.reverse();
     chains
+}
+
+/// Bytes of rows and weights that a layer needs at a time.
+fn kept(layer: &Layer, shapes: &[Shape]) -> usize {
+    let rows = layer.window().map_or(1, |window| window.kernel[0]);
+    let line = |id: &Id| shapes[*id].width * shapes[*id].stored * size_of::<f32>();
+    let weights = match &layer.operator {
+        Operator::Dense(weights, ..) => weights.bytes(),
+        Operator::Depthwise(filters, _) => filters.bytes(),
+        _ => 0,
+    };
+    weights + layer.inputs.first().map_or(0, |input| rows * line(input))
+}
+
+/// Which layer yields a tensor, and how many take it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Use {
+    producer: usize,
+    count: usize,
+    last: usize,
+}
+
+fn uses(network: &Layers) -> Vec<Use> {
+    let mut uses = vec![Use::default(); network.tensors];
+    for (index, layer) in network.layers.iter().enumerate() {
+        uses[layer.output].producer = index;
+        for input in &layer.inputs {
+            uses[*input].count += 1;
+            uses[*input].last = index;
+        }
+    }
+    uses
+}
+
+/// Whether a chain begins with `layer`, which follows `before`: its input has to be there as a
+/// whole, or is used again later and has to be kept anyway.
+fn begins(layer: &Layer, before: &Layer, uses: &[Use], shapes: &[Shape]) -> bool {
+    let is_whole = matches!(layer.operator, Operator::Mean | Operator::Scale);
+    let input = layer.inputs.first();
+    is_whole
+        || input.is_some_and(|input| {
+            let is_kept = uses[*input].count > 1 && before.output == *input;
+            shapes[*input].height == 1 || is_kept
+        })
+}
+
+/// Floats that a chain reads from others, and that it writes for them.
+fn exchanged(layers: &[Layer], chain: Range<usize>, uses: &[Use], shapes: &[Shape]) -> usize {
+    let floats = |id: Id| shapes[id].height * shapes[id].width * shapes[id].stored;
+    let own = layers[chain.clone()].iter();
+    let read = own.clone().flat_map(|layer| &layer.inputs);
+    let read = read.filter(|id| uses[**id].producer < chain.start);
+    let written = own.map(|layer| &layer.output);
+    let written = written.filter(|id| uses[**id].last >= chain.end);
+    read.chain(written).map(|id| floats(*id)).sum()
 }
 
 /// The chains during which a tensor is kept.
@@ -230,7 +279,7 @@ struct Life {
     replaces: Option<Id>,
 }
 
-fn lives(network: &Layers, chains: &[std::ops::Range<usize>]) -> Vec<Life> {
+fn lives(network: &Layers, chains: &[Range<usize>]) -> Vec<Life> {
     let mut lives = vec![
         Life {
             first: usize::MAX,
