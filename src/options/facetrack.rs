@@ -256,7 +256,7 @@ impl Defaults for FaceTrackSettings {
         "pinned-io": request.tuning.pinned_io, of(Setting::Gpu), neutral =>
             "Copy to and from the GPU through page-locked memory that is bound once",
         "cuda-graph": request.tuning.cuda_graph, of(Setting::Gpu) =>
-            "Record a run of the detector as a CUDA graph and replay it; no effect with tensorrt",
+            "Record the runs of the networks as CUDA graphs and replay them; no effect with tensorrt",
         "tensorrt": request.tuning.tensorrt, of(Setting::Gpu) =>
             "Run networks with TensorRT on the same GPU. Its engines are built at each start, which takes long",
         "fp16": request.tuning.fp16, of(Setting::Gpu) =>

@@ -17,9 +17,8 @@ const CONTEXT: u64 = 1 << 30;
 /// convolutions take besides.
 const PER_PIXEL: u64 = 1024;
 
-/// Memory of a network that sees one face at a time, without its weights, bytes: its maps of a few
-/// faces. The largest, a ResNet of 64 channels that sees 192×192 px, has some 30 MB of them per
-/// face.
+/// Memory of a network that sees up to four faces at a time, without its weights, bytes. The
+/// largest, a ResNet of 64 channels that sees 192×192 px, holds some 10 MB of maps per face at once.
 const PER_NETWORK: u64 = 64 << 20;
 
 /// Sides of a detector's input are multiples of this, px: the greatest stride of SCRFD's maps.

@@ -5,7 +5,7 @@
 //! A pack is a folder of ONNX files, each recognised by its tensors. SCRFD finds faces and five key
 //! points. The other networks measure each face: 106 landmarks, 68 landmarks in space with the
 //! head's pose, age and gender, an embedding. On the CPU, each of them runs once per frame
-//! on all faces; on a GPU, once per face.
+//! on all faces; on a GPU, once per four faces.
 
 #[cfg(test)]
 mod fake;

@@ -11,11 +11,11 @@ use super::pose::PoseFinder;
 use super::resilient::Resilient;
 use super::rewrite::{self, Parts};
 use super::scrfd::{self, Rest};
-use super::{Derived, placed};
+use super::{Derived, Module, placed};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::runtime::{Memory, Provider, SessionOptions};
+use crate::model::runtime::{Memory, Provider, SessionOptions, Transfer};
 use crate::model::{ModelError, Opener, Runtimes};
 
 /// Loads the pack that `config` names, or else the one in the search paths, where `config` places
@@ -102,13 +102,14 @@ impl Folder {
                     threads: config.threads,
                     runs: 1,
                     memory: Memory::Pieces,
-                    transfer: placed::transfer(provider, module),
+                    transfer: placed::transfer(provider),
                     provider,
                     ..SessionOptions::default()
                 };
                 match provider {
                     Provider::Cpu => open_parts(&opener, path, &bytes, options),
                     Provider::Cuda(_) => {
+                        let (bytes, options) = for_batches(module, bytes, options);
                         let whole = opener.open_onnx(path, &bytes, options)?;
                         Ok((whole, None, None))
                     }
@@ -116,6 +117,25 @@ impl Folder {
             },
         );
         Ok((opened?, opener.into_runtimes()))
+    }
+}
+
+/// The network `bytes` and its options for outputs of several faces that stay in place. A file that
+/// cannot be changed to this end has its outputs copied.
+fn for_batches(
+    module: Module,
+    bytes: Vec<u8>,
+    options: SessionOptions,
+) -> (Vec<u8>, SessionOptions) {
+    if module == Module::Detection || options.transfer == Transfer::Copied {
+        return (bytes, options);
+    }
+    match rewrite::with_open_outputs(&bytes) {
+        Ok(open) => (open, options),
+        Err(_) => {
+            let transfer = Transfer::Copied;
+            (bytes, SessionOptions { transfer, ..options })
+        }
     }
 }
 

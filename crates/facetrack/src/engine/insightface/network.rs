@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network that measures all faces of a frame in one run.
+//! A network that measures several faces of a frame in one run.
 
 use ndarray::{ArrayD, Axis};
 
@@ -11,6 +11,9 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 
+/// A run of a network that takes only one face.
+const ALONE: Batch = Batch::UpTo(1);
+
 /// The network.
 pub struct FaceNetwork {
     /// Its task.
@@ -21,8 +24,34 @@ pub struct FaceNetwork {
     pub side: usize,
     /// Number of values for a face.
     pub values: usize,
-    /// Maximum number of faces in a run.
-    most: usize,
+    batch: Batch,
+}
+
+/// Number of faces in a run of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batch {
+    /// As many as there are, up to this number.
+    UpTo(usize),
+    /// This number. Fewer faces are padded, because ONNX Runtime prepares the convolutions of a GPU
+    /// again whenever the shape of their input changes.
+    Exactly(usize),
+}
+
+impl Batch {
+    /// Maximum number of faces.
+    fn most(self) -> usize {
+        match self {
+            Self::UpTo(most) | Self::Exactly(most) => most,
+        }
+    }
+
+    /// Length of the batch for so many faces.
+    fn length(self, faces: usize) -> usize {
+        match self {
+            Self::UpTo(_) => faces,
+            Self::Exactly(length) => length,
+        }
+    }
 }
 
 /// The network's answer for a face.
@@ -35,15 +64,15 @@ pub struct Answer {
 }
 
 impl FaceNetwork {
-    /// A network `[faces, 3, side, side]` to `[faces, values]`, which gets up to `most` faces in a
-    /// run. It is run once on zeros. A network that cannot run is found here, and so is a network
+    /// A network `[faces, 3, side, side]` to `[faces, values]`, which gets `batch` faces in a run.
+    /// It is run once on zeros. A network that cannot run is found here, and so is a network
     /// that takes only one face whatever its file says.
     ///
     /// # Errors
     /// [`ModelError::Tensors`] when it has other tensors, or if faces cannot be aligned to the input
     /// of an embedding network. [`ModelError::Run`] when it does not run, or if its outputs are not
     /// finite.
-    pub fn new(opened: Opened, most: usize) -> Result<Self, ModelError> {
+    pub fn new(opened: Opened, batch: Batch) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some((takes_many, side, values)) = sizes else {
             let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
@@ -62,18 +91,18 @@ impl FaceNetwork {
             range: opened.range,
             side,
             values,
-            most: if takes_many { most } else { 1 },
+            batch: if takes_many { batch } else { ALONE },
         };
         network.try_out()?;
         Ok(network)
     }
 
     fn try_out(&mut self) -> Result<(), ModelError> {
-        let faces = self.most.min(2);
+        let faces = self.batch.most().min(2);
         self.resize(faces);
         let output = match self.run_once(faces) {
             Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
-                self.most = 1;
+                self.batch = ALONE;
                 self.run_once(1)?
             }
             output => output?,
@@ -93,7 +122,7 @@ impl FaceNetwork {
         regions: &[Option<RotatedRect>],
     ) -> Result<Vec<Option<Answer>>, ModelError> {
         let mut answers = Vec::with_capacity(regions.len());
-        for regions in regions.chunks(self.most) {
+        for regions in regions.chunks(self.batch.most()) {
             answers.extend(self.run_chunk(image, regions)?);
         }
         Ok(answers)
@@ -131,16 +160,18 @@ impl FaceNetwork {
         Ok(answers.collect())
     }
 
-    /// Runs the network on the first `faces` of the input, for `[faces, values]`.
+    /// Runs the network on the first `faces` of the input, for `[faces, values]`; more rows if the
+    /// batch is padded.
     fn run_once(&mut self, faces: usize) -> Result<ArrayD<f32>, ModelError> {
-        let outputs = self.network.run_first(faces)?;
+        let length = self.batch.length(faces);
+        let outputs = self.network.run_first(length)?;
         match outputs.0.into_iter().next() {
-            Some(output) if output.shape() == [faces, self.values] => Ok(output),
+            Some(output) if output.shape() == [length, self.values] => Ok(output),
             other => {
                 let shape = other.map_or_else(Vec::new, |output| output.shape().to_vec());
                 Err(self.network.failed(format!(
-                    "it yields {shape:?} for {faces} faces in place of {:?}",
-                    [faces, self.values]
+                    "it yields {shape:?} for {length} faces in place of {:?}",
+                    [length, self.values]
                 )))
             }
         }
@@ -148,8 +179,9 @@ impl FaceNetwork {
 
     /// Makes the input one for so many faces.
     fn resize(&mut self, faces: usize) {
+        let length = self.batch.length(faces);
         self.network
-            .resize(&[faces, CHANNELS, self.side, self.side]);
+            .resize(&[length, CHANNELS, self.side, self.side]);
     }
 }
 

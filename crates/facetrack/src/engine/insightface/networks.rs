@@ -145,15 +145,15 @@ fn ready(
     config: &EngineConfig,
     det_size: usize,
 ) -> Result<(Detector, Vec<FaceNetwork>), ModelError> {
-    let most = placed::most_faces(&config.placement);
+    let batch = placed::batch(&config.placement);
     let detector = || Detector::new(detector, config, det_size);
     let others = others.into_iter();
     if !placed::are_tried_at_once(&config.placement) {
-        let others = others.map(|opened| FaceNetwork::new(opened, most));
+        let others = others.map(|opened| FaceNetwork::new(opened, batch));
         return Ok((detector()?, others.collect::<Result<_, _>>()?));
     }
     thread::scope(|scope| {
-        let threads = others.map(|opened| scope.spawn(move || FaceNetwork::new(opened, most)));
+        let threads = others.map(|opened| scope.spawn(move || FaceNetwork::new(opened, batch)));
         let threads: Vec<_> = threads.collect();
         let detector = detector();
         let others = threads.into_iter().map(|thread| thread.join());

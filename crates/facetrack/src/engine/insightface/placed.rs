@@ -3,6 +3,7 @@
 
 use facetrack_graph::outline::Precision;
 
+use super::network::Batch;
 use super::{Module, scrfd};
 use crate::device::{Need, Placement};
 use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
@@ -32,20 +33,26 @@ fn input(need: Need, module: Module) -> InputExtents {
             },
             ..InputExtents::default()
         },
-        _ => InputExtents::default(),
+        _ => InputExtents {
+            images: Extents::fixed(FACES_ON_GPU),
+            ..InputExtents::default()
+        },
     }
 }
 
 /// Maximum number of faces in a run on the CPU. A face takes about 2 MB in a small network, so a
 /// crowd takes several runs.
-const MOST_ON_CPU: usize = 64;
+const MAX_FACES_ON_CPU: usize = 64;
 
-/// Maximum number of faces in a run at `placement`. It is one on a GPU: ONNX Runtime prepares a
-/// network's convolutions again, which takes seconds, whenever the shape of its input changes.
-pub fn most_faces(placement: &Placement) -> usize {
+/// Number of faces in a run on a GPU. On an H200, four faces take 1.2 times as long as one. cuDNN
+/// has precompiled convolutions for them, while it compiles those for one or two faces at run time.
+const FACES_ON_GPU: usize = 4;
+
+/// Number of faces in a run at `placement`.
+pub fn batch(placement: &Placement) -> Batch {
     match placement {
-        Placement::Cpu => MOST_ON_CPU,
-        Placement::Cuda(_) => 1,
+        Placement::Cpu => Batch::UpTo(MAX_FACES_ON_CPU),
+        Placement::Cuda(_) => Batch::Exactly(FACES_ON_GPU),
     }
 }
 
@@ -64,14 +71,13 @@ pub fn precision(placement: &Placement) -> Precision {
     }
 }
 
-/// How a network's inputs and outputs are transferred. A CUDA graph needs the same shapes in every
-/// frame, and only the detector has them. A TensorRT engine is a single launch anyway.
-pub fn transfer(provider: Provider, module: Module) -> Transfer {
+/// How a network's inputs and outputs are transferred. A TensorRT engine is a single launch without
+/// a CUDA graph.
+pub fn transfer(provider: Provider) -> Transfer {
     let Provider::Cuda(CudaProvider { tuning, .. }) = provider else {
         return Transfer::Copied;
     };
-    let is_graph = tuning.cuda_graph && module == Module::Detection;
-    match (is_graph, tuning.tensorrt, tuning.pinned_io) {
+    match (tuning.cuda_graph, tuning.tensorrt, tuning.pinned_io) {
         (true, false, _) => Transfer::Resident,
         (true, true, _) | (false, _, true) => Transfer::Bound,
         (false, _, false) => Transfer::Copied,
@@ -106,33 +112,26 @@ mod tests {
     #[test]
     fn inputs_and_outputs_stay_where_that_was_asked_for() {
         let [copied, bound, resident] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
-        for (pinned, graph, tensorrt, detector, others) in [
-            (false, false, false, copied, copied),
-            (false, false, true, copied, copied),
-            (true, false, false, bound, bound),
-            (true, false, true, bound, bound),
-            (false, true, false, resident, copied),
-            (true, true, false, resident, bound),
-            (false, true, true, bound, copied),
-            (true, true, true, bound, bound),
+        for (pinned, graph, tensorrt, expected) in [
+            (false, false, false, copied),
+            (false, false, true, copied),
+            (true, false, false, bound),
+            (true, false, true, bound),
+            (false, true, false, resident),
+            (true, true, false, resident),
+            (false, true, true, bound),
+            (true, true, true, bound),
         ] {
             let cuda = cuda(|tuning| {
                 tuning.pinned_io = pinned;
                 tuning.cuda_graph = graph;
                 tuning.tensorrt = tensorrt;
             });
-            let placement = Placement::Cuda(cuda);
-            for &module in Module::ALL {
-                let provider = provider(&placement, NEED, module, 7);
-                let expected = match module {
-                    Module::Detection => detector,
-                    _ => others,
-                };
-                let found = transfer(provider, module);
-                assert_eq!(found, expected, "{pinned} {graph} {tensorrt} {module:?}");
-                assert_eq!(transfer(Provider::Cpu, module), copied);
-            }
+            let provider = provider(&Placement::Cuda(cuda), NEED, Module::Detection, 7);
+            let found = transfer(provider);
+            assert_eq!(found, expected, "{pinned} {graph} {tensorrt}");
         }
+        assert_eq!(transfer(Provider::Cpu), copied);
     }
 
     #[test]
@@ -170,7 +169,8 @@ mod tests {
             assert_eq!(images, Extents::fixed(1));
             assert_eq!((side.least, side.usual, side.most), (32, det_size, most));
         }
-        assert_eq!(input(NEED, Module::Recognition).images, Extents::fixed(1));
+        let images = input(NEED, Module::Recognition).images;
+        assert_eq!(images, Extents::fixed(FACES_ON_GPU));
     }
 
     #[test]

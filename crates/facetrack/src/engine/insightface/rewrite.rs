@@ -44,11 +44,7 @@ pub fn divided(bytes: &[u8]) -> Result<Parts, Reason> {
 /// # Errors
 /// Those of [`divided`].
 pub fn whole(bytes: &[u8]) -> Result<Parts, Reason> {
-    let mut graph = Graph::read(bytes.to_vec())?;
-    let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
-    if let Some(node) = graph.nodes.iter().find(|node| !is_kept(node)) {
-        return Err(format!("the operator {}", node.op));
-    }
+    let mut graph = read(bytes)?;
     graph.sort();
     let heads = Heads::of(graph.outputs.len());
     let boxes = heads.and_then(|heads| Boxes::cut(&mut graph, heads));
@@ -57,6 +53,28 @@ pub fn whole(bytes: &[u8]) -> Result<Parts, Reason> {
         rest: None,
         boxes,
     })
+}
+
+/// The network in an ONNX file, with outputs of any shape. Published files declare one face even if
+/// the network takes several ones, and ONNX Runtime then refuses memory for the outputs of several.
+///
+/// # Errors
+/// Those of [`divided`].
+pub fn with_open_outputs(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+    let mut graph = read(bytes)?;
+    let outputs: Vec<_> = graph.outputs.iter().map(|port| port.value).collect();
+    graph.set_outputs(&outputs);
+    Ok(graph.encode())
+}
+
+/// Reads an ONNX file all of whose operators can be written again.
+fn read(bytes: &[u8]) -> Result<Graph, Reason> {
+    let graph = Graph::read(bytes.to_vec())?;
+    let is_kept = |node: &Node| node.domain.is_empty() && !WITH_SUBGRAPHS.contains(&&node.op[..]);
+    match graph.nodes.iter().find(|node| !is_kept(node)) {
+        Some(node) => Err(format!("the operator {}", node.op)),
+        None => Ok(graph),
+    }
 }
 
 #[cfg(test)]
@@ -81,5 +99,20 @@ mod tests {
         for bytes in [&b"no network"[..], &[]] {
             assert!(divided(bytes).is_err());
         }
+    }
+
+    #[test]
+    fn open_outputs_fit_any_number_of_faces() {
+        let mut graph = Graph::new(13);
+        let image = graph.add_input("x", &[1, 4, 2, 2]);
+        graph.set_input_extent(0, None);
+        let output = graph.add_elementwise("Relu", &[image]);
+        graph.add_output("y", output);
+        let open = with_open_outputs(&graph.encode()).unwrap();
+        let open = Graph::read(open).unwrap();
+        let [input, output] = [&open.inputs, &open.outputs].map(|ports| open.specs(ports));
+        assert_eq!(input[0].shape, [None, Some(4), Some(2), Some(2)]);
+        assert_eq!((&output[0].name[..], &output[0].shape[..]), ("y", &[][..]));
+        assert!(with_open_outputs(b"no network").is_err());
     }
 }

@@ -31,7 +31,7 @@ pub struct CudaTuning {
     pub arena_shrinkage: bool,
     /// Inputs and outputs through page-locked memory that is bound once.
     pub pinned_io: bool,
-    /// The detector's run captured once as a CUDA graph and replayed, where its input has one size.
+    /// Each network's run captured once as a CUDA graph and replayed.
     pub cuda_graph: bool,
     /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor
     /// `deterministic`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 use super::super::fake::Fake;
+use super::super::network::Batch;
 use super::*;
 use crate::geometry::Rect;
 
@@ -31,7 +32,7 @@ fn measured(networks: &[(Module, usize, Vec<f32>)]) -> [Observation; 2] {
                 vec![0.0; len]
             }
         });
-        FaceNetwork::new(fake.opened(*module), 64).unwrap()
+        FaceNetwork::new(fake.opened(*module), Batch::UpTo(64)).unwrap()
     });
     let mut networks: Vec<_> = networks.collect();
     let pixels = vec![9; 200 * 160 * 3];
@@ -137,7 +138,7 @@ fn what_is_no_number_stays_absent() {
 #[test]
 fn an_embedding_of_a_side_that_faces_are_not_aligned_to_is_refused() {
     let fake = Fake::of_faces(None, 144, 3, |_| vec![0.0; 3]);
-    let error = FaceNetwork::new(fake.opened(Module::Recognition), 64).err();
+    let error = FaceNetwork::new(fake.opened(Module::Recognition), Batch::UpTo(64)).err();
     let error = error.unwrap().to_string();
     assert!(
         error.contains("fake.onnx") && error.contains("144×144"),

@@ -7,13 +7,13 @@ use crate::geometry::{Point, Size};
 
 const SIDE: usize = 4;
 
-const CROWD: usize = 64;
+const CROWD: Batch = Batch::UpTo(64);
 
 /// Says the first red and the last blue of each face.
-fn network(batch: Option<usize>, most: usize) -> (FaceNetwork, Runs) {
-    let fake = Fake::of_faces(batch, SIDE, 2, |face| vec![face[0], face[face.len() - 1]]);
+fn network(images: Option<usize>, batch: Batch) -> (FaceNetwork, Runs) {
+    let fake = Fake::of_faces(images, SIDE, 2, |face| vec![face[0], face[face.len() - 1]]);
     let runs = fake.runs.clone();
-    let network = FaceNetwork::new(fake.opened(Module::GenderAge), most).unwrap();
+    let network = FaceNetwork::new(fake.opened(Module::GenderAge), batch).unwrap();
     runs.lock().unwrap().clear();
     (network, runs)
 }
@@ -43,17 +43,20 @@ fn values(answers: &[Option<Answer>]) -> Vec<Option<Vec<f32>>> {
 }
 
 #[test]
-fn all_faces_are_seen_in_one_run_and_alone_where_the_file_wants_it() {
+fn faces_are_seen_together_and_alone_where_the_file_wants_it() {
     let pixels = image();
     let image = ImageView::rgb(64, 32, &pixels).unwrap();
     let regions = [square(5.0, 6.0), square(20.0, 1.0), square(40.0, 11.0)];
-    for (batch, most, shapes) in [
+    for (images, batch, shapes) in [
         (None, CROWD, &[3][..]),
-        (None, 2, &[2, 1]),
-        (None, 1, &[1, 1, 1]),
+        (None, Batch::UpTo(2), &[2, 1]),
+        (None, ALONE, &[1, 1, 1]),
+        (None, Batch::Exactly(4), &[4]),
+        (None, Batch::Exactly(2), &[2, 2]),
         (Some(1), CROWD, &[1, 1, 1]),
+        (Some(1), Batch::Exactly(4), &[1, 1, 1]),
     ] {
-        let (mut network, runs) = network(batch, most);
+        let (mut network, runs) = network(images, batch);
         let answers = network.run(&image, &regions).unwrap();
         let faces: Vec<usize> = runs.lock().unwrap().iter().map(|shape| shape[0]).collect();
         assert_eq!(faces, shapes);
@@ -228,4 +231,55 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
             assert_eq!(alone.frame_from_input, answer.frame_from_input);
         }
     }
+}
+
+#[test]
+fn outputs_of_several_faces_stay_in_place() {
+    use std::fs;
+
+    use super::super::{pack, rewrite};
+    use crate::locate::SearchPaths;
+    use crate::model::runtime::{SessionOptions, Transfer};
+    use crate::model::{Opener, RuntimeChoice};
+
+    let paths = SearchPaths::from_vars(std::env::var_os);
+    let folder = match paths.pack(Some("insightface".as_ref())) {
+        Ok(folder) => folder,
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+    };
+    let opener = Opener::new(&paths, RuntimeChoice::OnnxRuntime);
+    let mut networks = 0;
+    for path in pack::files(&folder).unwrap() {
+        let open = rewrite::with_open_outputs(&fs::read(&path).unwrap()).unwrap();
+        let [copied, bound] = [Transfer::Copied, Transfer::Bound].map(|transfer| {
+            let options = SessionOptions {
+                transfer,
+                ..SessionOptions::default()
+            };
+            opener.open_onnx(&path, &open, options)
+        });
+        let copied = match copied {
+            Err(reason @ ModelError::Runtime { .. }) => {
+                eprintln!("SKIPPED: {reason}");
+                return;
+            }
+            copied => copied.unwrap(),
+        };
+        let Some((true, side, _)) = sizes(&*copied) else {
+            continue;
+        };
+        networks += 1;
+        let bound = bound.unwrap();
+        for run in 0..3 {
+            let faces = ArrayD::from_shape_fn(vec![4, CHANNELS, side, side], |at| {
+                ((at[0] + run) * 40 + at[2]) as f32
+            });
+            let expected = copied.run(&[faces.view()]).unwrap();
+            assert_eq!(bound.run(&[faces.view()]).unwrap(), expected, "{path:?}");
+        }
+    }
+    assert_eq!(networks, 3);
 }
