@@ -30,12 +30,15 @@ from race import (
     take_turns,
 )
 
-MEDIAPIPE = ("0.10.21", "1.2.2")
-OPENCV = ("opencv-python-headless==4.12.0.88", "ai-edge-litert==2.3.0")
+MEDIAPIPE = ("0.10.21", "1.2.3")
+LITERT = "ai-edge-litert==2.3.0"
+# The packages of OpenCV 5 have no cascades, so the cascade runs in 4.12.
+YUNET_OPENCV = "5.0.0.93"
+CASCADE_OPENCV = "4.12.0.88"
 # InsightFace is installed without dependencies: it requires an OpenCV with windows, which would replace this one.
 INSIGHTFACE_ALONE = ("insightface==2.1",)
 INSIGHTFACE = (
-    "onnxruntime==1.28.0",
+    "onnxruntime==1.32.0",
     "opencv-python-headless==4.12.0.88",
     "numpy==2.2.6",
     "onnx>=1.13",
@@ -142,9 +145,9 @@ def mediapipe(args) -> Race:
     )
 
 
-def opencv(args, engine: str, options: str, name: str, *models: str) -> Race:
+def opencv(args, engine: str, options: str, name: str, version: str, *models: str) -> Race:
     def original(case: Case, clip: Clip) -> Program:
-        python = environment_with("opencv-4.12.0", *OPENCV)
+        python = environment_with(f"opencv-{version}", f"opencv-python-headless=={version}", LITERT)
         paths = [model(args, name) for name in models]
         return python_program(name, case, python, "opencv_reference.py", case.threads, engine, clip.path, *paths)
 
@@ -172,7 +175,7 @@ def insightface(args, what: str, modules: str, options: str) -> Race:
     pack = model(args, "2d106det.onnx").parent
 
     def original(case: Case, clip: Clip) -> Program:
-        python = environment_with("insightface", *INSIGHTFACE, alone=INSIGHTFACE_ALONE)
+        python = environment_with("insightface-2.1", *INSIGHTFACE, alone=INSIGHTFACE_ALONE)
         return python_program("insightface 2.1", case, python, "insightface_reference.py", case.threads, pack, modules, clip.path)
 
     ours = f"engine=insightface device=auto gpu-fallback=true model={pack} allowed-modules={modules} {options}"
@@ -184,9 +187,10 @@ def races(args, missing: dict[str, str]) -> Iterator[Race]:
     # The originals look at frames of full size.
     full = "detect-max-width=0"
     yield mediapipe(args)
-    yield opencv(args, "opencv-yunet", full, "cv2.FaceDetectorYN 4.12.0", yunet)
-    yield opencv(args, "opencv-yunet-pyfeat", full, "cv2.FaceDetectorYN 4.12.0 + LiteRT 2.3.0", yunet, bundle)
-    yield opencv(args, "opencv-haar", "", "cv2.CascadeClassifier 4.12.0", "haarcascade_frontalface_default.xml")
+    yield opencv(args, "opencv-yunet", full, f"cv2.FaceDetectorYN {YUNET_OPENCV}", YUNET_OPENCV, yunet)
+    yield opencv(args, "opencv-yunet-pyfeat", full, f"cv2.FaceDetectorYN {YUNET_OPENCV} + LiteRT 2.3.0", YUNET_OPENCV, yunet, bundle)
+    cascade = "haarcascade_frontalface_default.xml"
+    yield opencv(args, "opencv-haar", "", f"cv2.CascadeClassifier {CASCADE_OPENCV}", CASCADE_OPENCV, cascade)
     yield openseeface(args)
     try:
         yield insightface(args, "landmarks", "detection,landmark_2d_106", "")

@@ -151,7 +151,8 @@ def pinned(command: list[str], cores: str, **environment: str) -> subprocess.Pop
         ["taskset", "-c", cores, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=os.environ | environment,
+        # The originals' ONNX Runtime would send usage data.
+        env=os.environ | {"ORT_DISABLE_TELEMETRY": "1"} | environment,
         text=True,
         errors="replace",
     )

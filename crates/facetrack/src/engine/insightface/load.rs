@@ -134,7 +134,13 @@ fn for_batches(
         Ok(open) => (open, options),
         Err(_) => {
             let transfer = Transfer::Copied;
-            (bytes, SessionOptions { transfer, ..options })
+            (
+                bytes,
+                SessionOptions {
+                    transfer,
+                    ..options
+                },
+            )
         }
     }
 }
