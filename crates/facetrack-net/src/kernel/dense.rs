@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Convolutions whose outputs depend on all channels, and products of matrices.
 
-use std::ops::Range;
-
 use fearless_simd::{Simd, f32x8, f32x16, prelude::*};
 
 use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
@@ -10,6 +8,9 @@ use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 /// Pixels for which all columns are computed before the next ones, a multiple of the pixels that are
 /// computed together: their inputs stay in the first cache.
 const SPAN: usize = 48;
+
+/// Pixels of which all groups consist, except for the last one of a row.
+const GROUP: usize = 4;
 
 /// Weights in the order of reading. The outer loops come first: blocks of columns, rows of the
 /// kernel, blocks of channels, pixels of the kernel, channels, columns.
@@ -101,23 +102,24 @@ pub fn run<S: Simd>(
     (activation, adds): (&Activation, bool),
     (output, layout): (&mut [f32], &Layout),
 ) {
+    let depth = weights.kernel[0] * weights.kernel[1] * weights.stored;
+    let tile = |first: usize, start: usize, end: usize| Tile {
+        row,
+        span: [start, end],
+        width: weights.kernel[1],
+        values: &weights.values[first * depth..],
+        bias: &weights.bias[first..],
+        activation,
+        adds,
+        first,
+    };
+    let whole = layout.width - layout.width % GROUP;
     simd.vectorize(
         #[inline(always)]
         || {
-            let depth = weights.kernel[0] * weights.kernel[1] * weights.stored;
-            for start in (0..layout.width).step_by(SPAN) {
-                let span = start..layout.width.min(start + SPAN);
-                for (first, values) in layout.blocks().zip(weights.values.chunks(depth * BLOCK)) {
-                    let tile = Tile {
-                        row,
-                        span: span.clone(),
-                        width: weights.kernel[1],
-                        values,
-                        bias: &weights.bias[first..],
-                        activation,
-                        adds,
-                        first,
-                    };
+            for start in (0..whole).step_by(SPAN) {
+                for first in layout.blocks() {
+                    let tile = tile(first, start, whole.min(start + SPAN));
                     let output = &mut output[layout.inner(first)];
                     match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
                         (true, true) => tile.pixels::<S, f32x8<S>, 16, 8, 1>(simd, output),
@@ -129,13 +131,31 @@ pub fn run<S: Simd>(
             }
         },
     );
+    if whole == layout.width {
+        return;
+    }
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            let mut first = 0;
+            while first < layout.stored {
+                let tile = tile(first, whole, layout.width);
+                let output = (&mut *output, layout);
+                first += match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
+                    (true, _) => tile.last::<S, f32x8<S>, LANES, 1>(simd, output),
+                    (false, true) => tile.last::<S, f32x16<S>, BLOCK, 1>(simd, output),
+                    (false, false) => tile.last::<S, f32x8<S>, BLOCK, 2>(simd, output),
+                };
+            }
+        },
+    );
 }
 
 /// A block of columns.
 struct Tile<'a> {
     row: &'a Row<'a>,
-    /// The pixels to compute.
-    span: Range<usize>,
+    /// The first pixel to compute, and the one behind the last.
+    span: [usize; 2],
     /// Columns of the kernel.
     width: usize,
     values: &'a [f32],
@@ -161,8 +181,7 @@ impl Tile<'_> {
             stride,
             ..
         } = self.row;
-        let Range { start, end } = self.span;
-        let mut at = start;
+        let [mut at, end] = self.span;
         match (layout.block, rows.len(), self.width, stride) {
             (BLOCK, 1, 1, 1) => {
                 while at + P <= end {
@@ -197,26 +216,91 @@ impl Tile<'_> {
             self.compute::<S, V, 4, Q>(simd, at, output);
             at += 4;
         }
-        while at + 2 <= end {
-            self.compute::<S, V, 2, Q>(simd, at, output);
-            at += 2;
-        }
         if at < end {
-            self.compute::<S, V, 1, Q>(simd, at, output);
+            self.compute::<S, V, 2, Q>(simd, at, output);
         }
     }
 
-    /// The bias as the first summand of each pixel.
+    /// Computes the last pixels, fewer than [`GROUP`], of several blocks of `C` columns, so that enough
+    /// sums are computed at a time. Returns the number of their columns.
     #[inline(always)]
-    fn bias<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(&self, simd: S) -> [[V; Q]; P] {
-        let mut sums = [[V::splat(simd, 0.0); Q]; P];
-        for q in 0..Q {
-            let bias = V::from_slice(simd, &self.bias[q * V::LEN..][..V::LEN]);
-            for sums in &mut sums {
-                sums[q] = bias;
+    fn last<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
+        &self,
+        simd: S,
+        output: (&mut [f32], &Layout),
+    ) -> usize {
+        let blocks = (output.1.stored - self.first) / C;
+        match (self.span[1] - self.span[0], blocks) {
+            (1, 8..) if Q == 1 => self.few::<S, V, 1, 8, C, Q>(simd, output),
+            (1, 4..) => self.few::<S, V, 1, 4, C, Q>(simd, output),
+            (1, 2..) => self.few::<S, V, 1, 2, C, Q>(simd, output),
+            (1, _) => self.few::<S, V, 1, 1, C, Q>(simd, output),
+            (2, 4..) if Q == 1 => self.few::<S, V, 2, 4, C, Q>(simd, output),
+            (2, 2..) => self.few::<S, V, 2, 2, C, Q>(simd, output),
+            (2, _) => self.few::<S, V, 2, 1, C, Q>(simd, output),
+            (_, 2..) => self.few::<S, V, 3, 2, C, Q>(simd, output),
+            _ => self.few::<S, V, 3, 1, C, Q>(simd, output),
+        }
+    }
+
+    /// Computes the last `P` pixels of `B` blocks of columns.
+    #[inline(always)]
+    fn few<
+        S: Simd,
+        V: Vector<S>,
+        const P: usize,
+        const B: usize,
+        const C: usize,
+        const Q: usize,
+    >(
+        &self,
+        simd: S,
+        (output, layout): (&mut [f32], &Layout),
+    ) -> usize {
+        let Row {
+            rows,
+            layout: input,
+            first,
+            stride,
+        } = *self.row;
+        let at = self.span[0];
+        let depth = rows.len() * self.width * input.stored;
+        let values = self.values.as_chunks::<C>().0;
+        let mut sums = [[[V::splat(simd, 0.0); Q]; P]; B];
+        for b in 0..B {
+            sums[b] = bias::<S, V, P, Q>(simd, &self.bias[b * C..]);
+        }
+        let mut done = 0;
+        for row in rows {
+            for channel in input.blocks() {
+                let lanes = input.lanes(channel);
+                let count = self.width * lanes;
+                let near = &row[input.piece(channel)][(first + at * stride) * lanes..];
+                let mut pixels = [&row[..0]; P];
+                for (p, pixel) in pixels.iter_mut().enumerate() {
+                    *pixel = &near[p * stride * lanes..][..count];
+                }
+                let mut weights = [&values[..0]; B];
+                for (b, weights) in weights.iter_mut().enumerate() {
+                    *weights = &values[b * depth + done..][..count];
+                }
+                done += count;
+                for k in 0..count {
+                    let mut inputs = [0.0; P];
+                    for p in 0..P {
+                        inputs[p] = pixels[p][k];
+                    }
+                    for b in 0..B {
+                        add::<S, V, P, Q>(simd, &weights[b][k], inputs, &mut sums[b]);
+                    }
+                }
             }
         }
-        sums
+        for b in 0..B {
+            let first = self.first + b * C;
+            self.store(simd, sums[b], at, (first, &mut output[layout.inner(first)]));
+        }
+        B * C
     }
 
     /// Computes the `P` pixels from `at` on from single pixels.
@@ -227,7 +311,7 @@ impl Tile<'_> {
         at: usize,
         output: &mut [f32],
     ) {
-        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let mut sums = bias::<S, V, P, Q>(simd, self.bias);
         let layout = &self.row.layout;
         let mut values = self.values;
         for first in layout.blocks() {
@@ -241,7 +325,7 @@ impl Tile<'_> {
                 add_block::<S, V, P, Q, LANES>(simd, own.0, row, at, &mut sums);
             }
         }
-        self.store(simd, sums, at, output);
+        self.store(simd, sums, at, (self.first, output));
     }
 
     /// Computes the `P` pixels from `at` on from an input that comes with its channels first.
@@ -259,7 +343,7 @@ impl Tile<'_> {
         at: usize,
         output: &mut [f32],
     ) {
-        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let mut sums = bias::<S, V, P, Q>(simd, self.bias);
         let mut values = self.values;
         let layout = &self.row.layout;
         let first = self.row.first + at * STRIDE;
@@ -282,7 +366,7 @@ impl Tile<'_> {
                 }
             }
         }
-        self.store(simd, sums, at, output);
+        self.store(simd, sums, at, (self.first, output));
     }
 
     /// Computes the `P` pixels from `at` on.
@@ -299,7 +383,7 @@ impl Tile<'_> {
             first,
             stride,
         } = *self.row;
-        let mut sums = self.bias::<S, V, P, Q>(simd);
+        let mut sums = bias::<S, V, P, Q>(simd, self.bias);
         let mut values = self.values;
         for row in rows {
             for channel in layout.blocks() {
@@ -321,7 +405,7 @@ impl Tile<'_> {
                 }
             }
         }
-        self.store(simd, sums, at, output);
+        self.store(simd, sums, at, (self.first, output));
     }
 
     /// Stores the sums of the pixels from `at` on.
@@ -331,7 +415,7 @@ impl Tile<'_> {
         simd: S,
         mut sums: [[V; Q]; P],
         at: usize,
-        output: &mut [f32],
+        (first, output): (usize, &mut [f32]),
     ) {
         let output = &mut output[at * Q * V::LEN..][..P * Q * V::LEN];
         if self.adds {
@@ -341,10 +425,26 @@ impl Tile<'_> {
                 }
             }
         }
-        finish::<S, V, P, Q>(simd, sums, self.activation, self.first, |p, q, x| {
+        finish::<S, V, P, Q>(simd, sums, self.activation, first, |p, q, x| {
             x.store_slice(&mut output[(p * Q + q) * V::LEN..][..V::LEN]);
         });
     }
+}
+
+/// The bias as the first summand of each pixel.
+#[inline(always)]
+fn bias<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+    simd: S,
+    bias: &[f32],
+) -> [[V; Q]; P] {
+    let mut sums = [[V::splat(simd, 0.0); Q]; P];
+    for q in 0..Q {
+        let bias = V::from_slice(simd, &bias[q * V::LEN..][..V::LEN]);
+        for sums in &mut sums {
+            sums[q] = bias;
+        }
+    }
+    sums
 }
 
 /// Adds the products of `C` channels of each of the pixels from `at` on. All places are known then,
