@@ -377,6 +377,9 @@ impl State {
                 let lines = [inner(0, near), inner(0, far)];
                 let column = |x| interpolation.neighbours(x, input.shape.width, shape.width);
                 match interpolation {
+                    Interpolation::Nearest if shape.width == 2 * input.shape.width => {
+                        rows::double(lines[0], lanes, output);
+                    }
                     Interpolation::Nearest => {
                         for (x, pixel) in output.chunks_exact_mut(lanes).enumerate() {
                             pixel.copy_from_slice(&lines[0][column(x).0 * lanes..][..lanes]);

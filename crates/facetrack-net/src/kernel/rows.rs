@@ -5,7 +5,7 @@
 
 use fearless_simd::{Simd, f32x8, prelude::*};
 
-use super::{Activation, LANES, Layout, finish};
+use super::{Activation, BLOCK, LANES, Layout, finish};
 use crate::layer::Window;
 
 /// The largest of two by two pixels.
@@ -224,6 +224,21 @@ pub fn normalize<S: Simd>(
 #[inline(always)]
 fn total<S: Simd>(lanes: f32x8<S>) -> f32 {
     lanes.as_slice().iter().fold(0.0, |sum, x| sum + x)
+}
+
+/// Repeats each pixel of `stored` channels.
+pub fn double(input: &[f32], stored: usize, output: &mut [f32]) {
+    match stored {
+        LANES => double_pixels::<LANES>(input, output),
+        _ => double_pixels::<BLOCK>(input, output),
+    }
+}
+
+fn double_pixels<const N: usize>(input: &[f32], output: &mut [f32]) {
+    let pairs = output.as_chunks_mut::<N>().0.as_chunks_mut::<2>().0;
+    for (pixel, pair) in input.as_chunks::<N>().0.iter().zip(pairs) {
+        *pair = [*pixel; 2];
+    }
 }
 
 /// Interpolates pixels between two lines, with the weight `down` of the second line. Each of `columns`

@@ -27,8 +27,9 @@ impl Lowering<'_> {
             [_, _, Some(channels)] => (Order::ChannelsLast, channels),
             _ => return Err(format!("an input of the shape {:?}", spec.shape)),
         };
-        let (value, scale) = self.scaled(port.value);
-        let is_planar = order == Order::ChannelsFirst && self.is_for_rows(value, channels);
+        let (values, scale) = self.scaled(port.value);
+        let is_for_rows = values.last().map(|last| self.is_for_rows(*last, channels));
+        let is_planar = order == Order::ChannelsFirst && is_for_rows == Some(true);
         let stored = match is_planar {
             true => channels,
             false => padded(channels),
@@ -42,8 +43,8 @@ impl Lowering<'_> {
         });
         let id = self.add_tensor(channels, stored, shape)?;
         let form = Form::Tensor(Piece { id, order });
-        self.forms
-            .extend([(port.value, form.clone()), (value, form)]);
+        let forms = values.into_iter().map(|value| (value, form.clone()));
+        self.forms.extend(forms);
         self.layers.layers.push(Layer {
             operator: Operator::Load(self.layers.inputs.len()),
             activation: Activation::Linear,
@@ -71,17 +72,18 @@ impl Lowering<'_> {
             })
     }
 
-    /// The value that follows from the input `value` by a factor and a summand.
-    fn scaled(&self, mut value: Value) -> (Value, [f32; 2]) {
-        let mut scale = [1.0, 0.0];
+    /// The input `value` and what follows from it by factors and summands, and these.
+    fn scaled(&self, mut value: Value) -> (Vec<Value>, [f32; 2]) {
+        let (mut values, mut scale) = (vec![value], [1.0, 0.0]);
         while let Some(node) = self.only_user(value)
             && node.inputs.first() == Some(&value)
             && let Some([factor, added]) = self.affine(node)
         {
             scale = [scale[0] * factor, scale[1] * factor + added];
             value = node.output();
+            values.push(value);
         }
-        (value, scale)
+        (values, scale)
     }
 
     /// Factor and summand, if `node` changes its first input by one constant number.
