@@ -267,8 +267,8 @@ impl Tile<'_> {
         let depth = rows.len() * self.width * input.stored;
         let values = self.values.as_chunks::<C>().0;
         let mut sums = [[[V::splat(simd, 0.0); Q]; P]; B];
-        for b in 0..B {
-            sums[b] = bias::<S, V, P, Q>(simd, &self.bias[b * C..]);
+        for (b, sums) in sums.iter_mut().enumerate() {
+            *sums = bias::<S, V, P, Q>(simd, &self.bias[b * C..]);
         }
         let mut done = 0;
         for row in rows {
@@ -296,9 +296,9 @@ impl Tile<'_> {
                 }
             }
         }
-        for b in 0..B {
+        for (b, sums) in sums.iter().enumerate() {
             let first = self.first + b * C;
-            self.store(simd, sums[b], at, (first, &mut output[layout.inner(first)]));
+            self.store(simd, *sums, at, (first, &mut output[layout.inner(first)]));
         }
         B * C
     }
