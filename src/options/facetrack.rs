@@ -201,7 +201,7 @@ impl Defaults for FaceTrackSettings {
         "workers": workers, range(0.0, 256.0, "frames"), neutral =>
             "Number of frames to analyse at once; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video. mediapipe and openseeface analyse several frames at once only with running-mode=image, insightface only on the CPU",
         "threads": config.threads, range(1.0, 256.0, "threads"), of(Setting::Networks), neutral =>
-            "Number of threads that analyse a frame. Each thread measures one face at a time; with opencv-yunet, opencv-yunet-pyfeat and eos, the threads also run the detector together. With insightface and runtime=onnxruntime, the threads run each network together. To analyse more frames at once, set workers",
+            "Number of threads that analyse a frame. Each thread measures one face at a time. With fewer faces than threads, several threads run the larger networks of a face together. With opencv-yunet, opencv-yunet-pyfeat and eos, the threads also run the detector together, with insightface all networks. To analyse more frames at once, set workers",
         "model": config.model, of(Setting::Model), neutral =>
             "Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin; its other files are searched for in the same folder first; insightface: folder or name of a pack, such as buffalo_l",
         "detector-model": config.detector_model, of(Setting::ModelParts), neutral =>

@@ -336,6 +336,15 @@ impl Layer {
         }
     }
 
+    /// Number of packed weights.
+    pub fn weights(&self) -> usize {
+        match &self.operator {
+            Operator::Dense(weights, _) => weights.len(),
+            Operator::Depthwise(filters, _) => filters.len(),
+            _ => 0,
+        }
+    }
+
     /// The window of its first input.
     pub fn window(&self) -> Option<&Window> {
         match &self.operator {

@@ -6,11 +6,16 @@
 //! are kept, in a ring, and they stay in the first cache. Only tensors that another chain takes are
 //! kept as a whole.
 
+mod bands;
+
 use std::ops::Range;
 
 use crate::kernel::{BLOCK, Layout};
 use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
 use crate::lower::{Input, Layers};
+use bands::{Bands, hull};
+
+pub use bands::owner;
 
 /// Bytes of rows and weights that a chain may need: some of the second cache.
 const CHAIN_BYTES: usize = 256 << 10;
@@ -55,71 +60,90 @@ impl Place {
 }
 
 /// What is done, in this order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Step {
     /// Sets the margins of a tensor to 0.
     Clear(Id),
     /// Computes rows.
     Compute(Vec<Work>),
+    /// Hands these rows of a tensor to another band, as the copy with this number.
+    Send(Id, Range<usize>, usize),
+    /// Takes these rows of a tensor from another band.
+    Receive(Id, Range<usize>, usize),
+}
+
+/// The part of a run that one thread can do.
+#[derive(Debug)]
+pub struct Band {
+    pub places: Vec<Place>,
+    /// Steps of each stage. A stage begins when all bands are done with the one before.
+    pub stages: Vec<Vec<Step>>,
+    /// Lengths of the buffers.
+    pub buffers: Vec<usize>,
 }
 
 /// A plan for images of one size.
 #[derive(Debug)]
 pub struct Plan {
-    pub places: Vec<Place>,
-    pub steps: Vec<Step>,
-    /// Lengths of the buffers.
-    pub buffers: Vec<usize>,
+    pub bands: Vec<Band>,
+    /// Lengths of the copies that bands hand to one another.
+    pub copies: Vec<usize>,
     /// Floats of the longest row.
     pub longest: usize,
 }
 
 impl Plan {
-    /// A plan for inputs with these extents; `None` if the layers do not fit them.
-    pub fn new(network: &Layers, inputs: &[[usize; 2]]) -> Option<Self> {
+    /// A plan for inputs with these extents, in as many bands as there are threads, but no more than
+    /// make `least_work` products each; `None` if the layers do not fit the inputs.
+    pub fn new(
+        network: &Layers,
+        inputs: &[[usize; 2]],
+        threads: usize,
+        least_work: usize,
+    ) -> Option<Self> {
         let shapes = shapes(network, inputs)?;
-        let margins = margins(network, &shapes);
-        let chains = chains(network, &shapes);
-        let mut places: Vec<Place> = shapes
-            .iter()
-            .zip(margins)
-            .map(|(shape, margins)| Place {
-                shape: *shape,
-                margins,
-                rows: shape.height,
-                buffer: 0,
-            })
-            .collect();
-        let mut lives = lives(network, &chains);
-        let mut plan = Self {
-            places: Vec::new(),
-            steps: Vec::new(),
-            buffers: Vec::new(),
-            longest: 0,
-        };
+        let count = bands::count(&network.layers, &shapes, threads, least_work);
+        let places = places(network, &shapes);
+        let chains = chains(network, &shapes, count);
+        let lives = lives(network, &chains, &places);
+        let mut all = vec![places; count];
+        let mut bands = Bands::new(count, chains.len(), network.tensors);
         for (number, chain) in chains.iter().enumerate() {
             let layers = &network.layers[chain.clone()];
-            for layer in layers {
-                if places[layer.output].margins != [0; 2] {
-                    plan.steps.push(Step::Clear(layer.output));
+            let is_taken = |id: Id| lives[id].last > number;
+            let needed = bands.begin(layers, &shapes, is_taken, |id| lives[id].first);
+            for (band, (needed, places)) in needed.iter().zip(&mut all).enumerate() {
+                let has_margins = |place: &Place| place.margins != [0; 2];
+                let outputs = layers.iter().map(|layer| layer.output);
+                let cleared =
+                    outputs.filter(|id| has_margins(&places[*id]) && !needed[*id].is_empty());
+                let steps = &mut bands.steps[band][number];
+                steps.extend(cleared.map(Step::Clear));
+                let work = order(layers, chain.start, needed, places, &is_taken)?;
+                if !work.is_empty() {
+                    steps.push(Step::Compute(work));
                 }
             }
-            let work = order(layers, chain.start, &mut places, &|id| {
-                lives[id].last > number
-            });
-            for layer in layers {
-                lives[layer.output].replaces = replaced(layer, &places, &lives, layers, number);
-            }
-            plan.steps.push(Step::Compute(work?));
         }
-        plan.buffers = assign(&mut places, &lives);
-        plan.longest = places
-            .iter()
-            .map(|place| place.layout().len())
-            .max()
-            .unwrap_or(0);
-        plan.places = places;
-        (plan.buffers.iter().sum::<usize>() <= MAX_FLOATS).then_some(plan)
+        for (places, held) in all.iter_mut().zip(&bands.held) {
+            keep(places, held, &lives);
+        }
+        let lengths: Vec<usize> = all[0].iter().map(|place| place.layout().len()).collect();
+        let copies = bands.copies.iter().map(|(id, rows)| rows * lengths[*id]);
+        let copies: Vec<usize> = copies.collect();
+        let bands = all.into_iter().zip(bands.stages());
+        let bands = bands.map(|(mut places, stages)| Band {
+            buffers: assign(&mut places, &lives),
+            places,
+            stages,
+        });
+        let bands: Vec<Band> = bands.collect();
+        let buffers = bands.iter().flat_map(|band| &band.buffers);
+        (buffers.chain(&copies).sum::<usize>() <= MAX_FLOATS).then_some(Self {
+            bands,
+            copies,
+            longest: lengths.into_iter().max().unwrap_or(0),
+        })
     }
 }
 
@@ -165,9 +189,15 @@ fn shapes(network: &Layers, inputs: &[[usize; 2]]) -> Option<Vec<Shape>> {
     )
 }
 
-/// The margins that the windows of all layers need.
-fn margins(network: &Layers, shapes: &[Shape]) -> Vec<[usize; 2]> {
-    let mut margins = vec![[0; 2]; shapes.len()];
+/// The places of all tensors, without buffers and rows, and with the margins that windows need.
+fn places(network: &Layers, shapes: &[Shape]) -> Vec<Place> {
+    let place = |shape: &Shape| Place {
+        shape: *shape,
+        margins: [0; 2],
+        rows: 0,
+        buffer: 0,
+    };
+    let mut places: Vec<Place> = shapes.iter().map(place).collect();
     for layer in &network.layers {
         let Some(window) = layer.window() else {
             continue;
@@ -175,15 +205,15 @@ fn margins(network: &Layers, shapes: &[Shape]) -> Vec<[usize; 2]> {
         let (input, output) = (layer.inputs[0], shapes[layer.output].width);
         let reach = (output.max(1) - 1) * window.stride[1] + window.kernel[1];
         let behind = reach.saturating_sub(window.before[1] + shapes[input].width);
-        let own = &mut margins[input];
+        let own = &mut places[input].margins;
         *own = [own[0].max(window.before[1]), own[1].max(behind)];
     }
-    margins
+    places
 }
 
 /// Ranges of layers that run together: of all ways to divide the layers, the one with the least to
-/// write and to read between chains.
-fn chains(network: &Layers, shapes: &[Shape]) -> Vec<Range<usize>> {
+/// write and to read between chains. In several bands, the inputs are a chain of their own.
+fn chains(network: &Layers, shapes: &[Shape], bands: usize) -> Vec<Range<usize>> {
     let layers = &network.layers;
     let uses = uses(network);
     // For each number of layers: what their chains exchange, and where the last of them begins.
@@ -195,7 +225,10 @@ fn chains(network: &Layers, shapes: &[Shape]) -> Vec<Range<usize>> {
             bytes += kept(&layers[*start], shapes);
             let follows = layers.get(start + 1).filter(|_| start + 1 < end);
             follows.is_none_or(|next| {
-                bytes <= CHAIN_BYTES && !begins(next, &layers[*start], &uses, shapes)
+                let before = &layers[*start];
+                let is_input = bands > 1 && before.inputs.is_empty();
+                let begins = is_input || begins(next, before, &uses, shapes);
+                bytes <= CHAIN_BYTES && !begins
             })
         });
         let divided = fits.map(|start| {
@@ -219,11 +252,7 @@ fn chains(network: &Layers, shapes: &[Shape]) -> Vec<Range<usize>> {
 fn kept(layer: &Layer, shapes: &[Shape]) -> usize {
     let rows = layer.window().map_or(1, |window| window.kernel[0]);
     let line = |id: &Id| shapes[*id].width * shapes[*id].stored * size_of::<f32>();
-    let weights = match &layer.operator {
-        Operator::Dense(weights, ..) => weights.bytes(),
-        Operator::Depthwise(filters, _) => filters.bytes(),
-        _ => 0,
-    };
+    let weights = layer.weights() * size_of::<f32>();
     weights + layer.inputs.first().map_or(0, |input| rows * line(input))
 }
 
@@ -279,7 +308,7 @@ struct Life {
     replaces: Option<Id>,
 }
 
-fn lives(network: &Layers, chains: &[Range<usize>]) -> Vec<Life> {
+fn lives(network: &Layers, chains: &[Range<usize>], places: &[Place]) -> Vec<Life> {
     let mut lives = vec![
         Life {
             first: usize::MAX,
@@ -303,20 +332,29 @@ fn lives(network: &Layers, chains: &[Range<usize>]) -> Vec<Life> {
     for piece in network.outputs.iter().flat_map(|output| &output.pieces) {
         lives[piece.id].last = usize::MAX;
     }
+    for (number, chain) in chains.iter().enumerate() {
+        let layers = &network.layers[chain.clone()];
+        for layer in layers {
+            lives[layer.output].replaces = replaced(layer, places, &lives, layers, number);
+        }
+    }
     lives
 }
 
-/// Orders the rows of a chain. Tensors that nothing outside of it takes
+/// Orders the rows of a chain that are `needed`. Tensors that nothing outside of it takes
 /// keep as many rows as are needed at a time.
 fn order(
     layers: &[Layer],
     first: usize,
+    needed: &[Range<usize>],
     places: &mut [Place],
     is_taken: &dyn Fn(Id) -> bool,
 ) -> Option<Vec<Work>> {
     let producer = |id: Id| layers.iter().position(|layer| layer.output == id);
-    let height = |place: &Place| place.shape.height;
-    let mut done = vec![0; layers.len()];
+    let end = |layer: usize| needed[layers[layer].output].end;
+    let spans = layers.iter().map(|layer| &needed[layer.output]);
+    let mut done: Vec<usize> = spans.clone().map(|span| span.start).collect();
+    let total = spans.map(Range::len).sum();
     let mut kept = vec![1; layers.len()];
     let sources: Vec<Vec<Option<usize>>> = layers
         .iter()
@@ -343,17 +381,14 @@ fn order(
             &places[own.output].shape,
         )
     };
-    let total: usize = layers
-        .iter()
-        .map(|layer| height(&places[layer.output]))
-        .sum();
     let mut work = Vec::with_capacity(total);
     while work.len() < total {
         let is_ready = |index: &usize| {
             let row = done[*index];
-            row < height(&places[layers[*index].output])
+            row < end(*index)
                 && sources[*index].iter().enumerate().all(|(input, source)| {
-                    source.is_none_or(|source| rows(*index, input, row, places).end <= done[source])
+                    let rows = rows(*index, input, row, places);
+                    source.is_none_or(|source| rows.is_empty() || rows.end <= done[source])
                 })
         };
         let index = (0..layers.len()).rev().find(is_ready)?;
@@ -364,8 +399,7 @@ fn order(
         done[index] += 1;
         let oldest = users[index].iter().filter_map(|(user, input)| {
             let row = done[*user];
-            (row < height(&places[layers[*user].output]))
-                .then(|| rows(*user, *input, row, places).start)
+            (row < end(*user)).then(|| rows(*user, *input, row, places).start)
         });
         let oldest = oldest.min().unwrap_or(done[index] - 1);
         kept[index] = kept[index].max(done[index] - oldest.min(done[index] - 1));
@@ -393,8 +427,7 @@ fn replaced(
     let (own, other) = (&places[layer.output], &places[added]);
     let is_alike = own.shape == other.shape
         && own.margins == other.margins
-        && own.rows == own.shape.height
-        && other.rows == other.shape.height
+        && lives[layer.output].last > chain
         && lives[added].last == chain
         && lives[added].first < chain;
     let takes = |other: &&Layer| other.output != layer.output && other.inputs.contains(&added);
@@ -418,10 +451,30 @@ fn depends(layers: &[Layer], layer: &Layer, id: Id) -> bool {
     })
 }
 
+/// Makes room for the rows that a band has of tensors that are kept from chain to chain. Those that
+/// replace one another have the same rows, in the same place.
+fn keep(places: &mut [Place], held: &[Range<usize>], lives: &[Life]) {
+    let first = |mut id: Id| {
+        while let Some(replaced) = lives[id].replaces {
+            id = replaced;
+        }
+        id
+    };
+    let mut rows = held.to_vec();
+    for (id, held) in held.iter().enumerate() {
+        rows[first(id)] = hull(&rows[first(id)], held);
+    }
+    for (id, place) in places.iter_mut().enumerate() {
+        if lives[id].last > lives[id].first {
+            place.rows = rows[first(id)].len();
+        }
+    }
+}
+
 /// Gives each tensor a buffer that no other tensor uses at the same time; returns their lengths.
 fn assign(places: &mut [Place], lives: &[Life]) -> Vec<usize> {
     let mut order: Vec<Id> = (0..places.len())
-        .filter(|id| lives[*id].first != usize::MAX)
+        .filter(|id| lives[*id].first != usize::MAX && places[*id].rows > 0)
         .collect();
     order.sort_by_key(|id| lives[*id].first);
     let mut buffers: Vec<(usize, usize)> = Vec::new();

@@ -1,43 +1,341 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Runs a plan.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::{hint, mem, thread};
+
 use fearless_simd::Simd;
 
 use crate::kernel::{Layout, Row, dense, depthwise, rows};
-use crate::layer::{Extent, Interpolation, Layer, MAX_KERNEL, Operator, Reduction, Shape, Window};
+use crate::layer::{
+    Extent, Id, Interpolation, Layer, MAX_KERNEL, Operator, Reduction, Shape, Window,
+};
 use crate::lower::{Input, Layers, Order, Output};
-use crate::plan::{Place, Plan, Step};
+use crate::plan::{self, Place, Plan, Step, Work, owner};
+
+/// Looks for work before a waiting thread gives its processor to others: some 30 µs.
+const SPINS: usize = 1000;
 
 /// Memory of one run at a time.
 #[derive(Debug)]
 pub struct State {
-    plan: Plan,
+    bands: Vec<Mutex<Box<Band>>>,
+    /// Number of stages of a run.
+    stages: usize,
+    /// For each band, the number of last stages in which it has no steps.
+    idle: Vec<usize>,
+    /// Number of stages that each band is done with, in all runs.
+    done: Vec<AtomicUsize>,
+    /// Number of stages that each band has to do, in all runs.
+    goal: AtomicUsize,
+    /// Rows that bands hand to one another.
+    copies: Vec<Mutex<Vec<f32>>>,
+    /// Of all tensors.
+    shapes: Vec<Shape>,
+    /// Heights and widths of the inputs.
+    extents: Vec<[usize; 2]>,
+    /// Most threads of a run.
+    threads: usize,
+}
+
+impl State {
+    pub fn new(plan: Plan, extents: Vec<[usize; 2]>, threads: usize) -> Self {
+        let zeros = |length: usize| vec![0.0; length];
+        let stages = plan.bands.iter().map(|band| band.stages.len()).max();
+        let stages = stages.unwrap_or(0);
+        let idle = plan.bands.iter().map(|band| stages - band.stages.len());
+        let band = |mut band: plan::Band| {
+            band.stages.resize_with(stages, Vec::new);
+            Mutex::new(Box::new(Band {
+                places: band.places,
+                stages: band.stages,
+                buffers: band.buffers.into_iter().map(zeros).collect(),
+                zeros: zeros(plan.longest),
+                packed: dense::Weights::default(),
+            }))
+        };
+        let shapes = plan.bands[0].places.iter().map(|place| place.shape);
+        let copies = plan.copies.into_iter();
+        Self {
+            shapes: shapes.collect(),
+            idle: idle.collect(),
+            stages,
+            done: plan.bands.iter().map(|_| AtomicUsize::new(0)).collect(),
+            goal: AtomicUsize::new(0),
+            copies: copies.map(|length| Mutex::new(zeros(length))).collect(),
+            bands: plan.bands.into_iter().map(band).collect(),
+            extents,
+            threads,
+        }
+    }
+
+    /// Whether it is memory for these inputs and threads. Before the number of stages overflows, it
+    /// is none.
+    pub fn fits(&self, extents: &[[usize; 2]], threads: usize) -> bool {
+        let is_young = self.goal.load(Ordering::Relaxed) <= usize::MAX / 2;
+        is_young && self.extents == extents && self.threads == threads
+    }
+
+    /// Number of bands.
+    pub fn bands(&self) -> usize {
+        self.bands.len()
+    }
+
+    /// Lets a run begin. All stages of the one before are done.
+    pub fn begin(&self) {
+        self.goal.fetch_add(self.stages, Ordering::AcqRel);
+    }
+
+    /// Does the first stage of all bands, which takes the inputs.
+    pub fn load<S: Simd>(&self, simd: S, network: &Layers, inputs: &[&[f32]]) {
+        for (band, done) in self.bands.iter().zip(&self.done) {
+            lock(band).run(simd, network, inputs, (0, &self.copies));
+            done.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Works on a run until the band `own` has no more steps, and until all bands are done if that
+    /// is the first. Also does stages of other bands that no thread has begun. Returns at once if
+    /// the run is over.
+    pub fn work<S: Simd>(&self, simd: S, network: &Layers, own: usize) {
+        let goal = self.goal.load(Ordering::Acquire);
+        let left = |band: &usize| self.done(*band) < goal;
+        let is_needed = || match own {
+            0 => (0..self.bands()).any(|band| left(&band)),
+            _ => self.done(own) < goal - self.idle[own],
+        };
+        let mut spins = 0;
+        while is_needed() {
+            let mut bands = (own..self.bands()).chain(0..own).filter(left);
+            if bands.any(|band| self.advance(simd, network, band)) {
+                spins = 0;
+                continue;
+            }
+            spins += 1;
+            match spins < SPINS {
+                true => hint::spin_loop(),
+                false => thread::yield_now(),
+            }
+        }
+    }
+
+    /// Number of stages that a band is done with, in all runs.
+    fn done(&self, band: usize) -> usize {
+        self.done[band].load(Ordering::Acquire)
+    }
+
+    /// Does the next stage of a band, unless the inputs are missing, another band is behind, or
+    /// another thread does it.
+    fn advance<S: Simd>(&self, simd: S, network: &Layers, band: usize) -> bool {
+        let done = self.done(band);
+        let stage = done % self.stages;
+        if stage == 0 || (0..self.bands()).any(|other| self.done(other) < done) {
+            return false;
+        }
+        let Some(mut own) = try_lock(&self.bands[band]) else {
+            return false;
+        };
+        if self.done(band) != done {
+            return false;
+        }
+        own.run(simd, network, &[], (stage, &self.copies));
+        self.done[band].fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// Whether a thread has panicked, so that the outputs are wrong.
+    pub fn has_failed(&self) -> bool {
+        self.bands.iter().any(Mutex::is_poisoned)
+    }
+
+    /// Elements of an output.
+    pub fn output(&self, output: &Output) -> Vec<f32> {
+        let pieces = &output.pieces;
+        let length = pieces.iter().map(|piece| self.shapes[piece.id].len()).sum();
+        let bands: Vec<_> = self.bands.iter().map(lock).collect();
+        let mut values = Vec::with_capacity(length);
+        for piece in pieces {
+            let Shape {
+                height,
+                width,
+                channels,
+                ..
+            } = self.shapes[piece.id];
+            let layout = bands[0].places[piece.id].layout();
+            let of_row = |row| {
+                let band = &bands[owner(height, row, bands.len())];
+                band.line(&band.places[piece.id], row)
+            };
+            match piece.order {
+                Order::ChannelsLast => {
+                    for line in (0..height).map(of_row) {
+                        for x in 0..width {
+                            values.extend((0..channels).map(|channel| line[layout.at(x, channel)]));
+                        }
+                    }
+                }
+                Order::ChannelsFirst => {
+                    for channel in 0..channels {
+                        for line in (0..height).map(of_row) {
+                            values.extend((0..width).map(|x| line[layout.at(x, channel)]));
+                        }
+                    }
+                }
+            }
+        }
+        values
+    }
+
+    /// The shape of an output.
+    pub fn shape(&self, output: &Output) -> Vec<usize> {
+        let shapes = output.pieces.iter().map(|piece| self.shapes[piece.id]);
+        let length = shapes.map(|shape| shape.len()).sum();
+        let product = |extents: &[usize]| extents.iter().product::<usize>();
+        if !output.declared.is_empty() && product(&output.declared) == length {
+            return output.declared.clone();
+        }
+        if let Some(extents) = &output.extents {
+            return self.list(extents, length);
+        }
+        let Some(piece) = output.pieces.first() else {
+            return vec![0];
+        };
+        let Shape {
+            height,
+            width,
+            channels,
+            ..
+        } = self.shapes[piece.id];
+        match piece.order {
+            Order::ChannelsFirst => vec![1, channels, height, width],
+            Order::ChannelsLast => vec![height * width, channels],
+        }
+    }
+
+    /// The extents of a list of this length.
+    fn list(&self, extents: &[Extent], length: usize) -> Vec<usize> {
+        let known = extents.iter().map(|extent| match *extent {
+            Extent::Fixed(extent) => Some(extent),
+            Extent::Of(id, axis) => self.shapes[id].extent(axis),
+            Extent::Times(_) | Extent::Rest => None,
+        });
+        let known: Vec<Option<usize>> = known.collect();
+        let product = known
+            .iter()
+            .flatten()
+            .fold(1, |product: usize, own| product.saturating_mul(*own));
+        let rest = length.checked_div(product).unwrap_or(0);
+        known.into_iter().map(|own| own.unwrap_or(rest)).collect()
+    }
+}
+
+/// Waits for a lock that nothing else holds.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lock of a band, unless a thread works on it. If a thread has panicked there, the others go
+/// on, so that none of them waits for ever.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(locked) => Some(locked),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The memory of a band.
+#[derive(Debug)]
+struct Band {
+    places: Vec<Place>,
+    stages: Vec<Vec<Step>>,
     buffers: Vec<Vec<f32>>,
     /// A row above and below all images.
     zeros: Vec<f32>,
     packed: dense::Weights,
-    /// Heights and widths of the inputs.
-    pub extents: Vec<[usize; 2]>,
 }
 
-impl State {
-    pub fn new(plan: Plan, extents: Vec<[usize; 2]>) -> Self {
-        Self {
-            buffers: plan
-                .buffers
-                .iter()
-                .map(|length| vec![0.0; *length])
-                .collect(),
-            zeros: vec![0.0; plan.longest],
-            packed: dense::Weights::default(),
-            extents,
-            plan,
+impl Band {
+    /// Does the steps of a stage.
+    fn run<S: Simd>(
+        &mut self,
+        simd: S,
+        network: &Layers,
+        inputs: &[&[f32]],
+        (stage, copies): (usize, &[Mutex<Vec<f32>>]),
+    ) {
+        let steps = mem::take(&mut self.stages[stage]);
+        for step in &steps {
+            match step {
+                Step::Clear(id) => self.clear(*id),
+                Step::Compute(work) => self.compute_all(simd, network, inputs, work),
+                Step::Send(id, rows, number) => {
+                    let place = &self.places[*id];
+                    let mut copy = lock(&copies[*number]);
+                    let lines = copy.chunks_exact_mut(place.layout().len());
+                    for (row, line) in rows.clone().zip(lines) {
+                        line.copy_from_slice(self.line(place, row));
+                    }
+                }
+                Step::Receive(id, rows, number) => {
+                    let place = &self.places[*id];
+                    let length = place.layout().len();
+                    let copy = lock(&copies[*number]);
+                    for (row, line) in rows.clone().zip(copy.chunks_exact(length)) {
+                        let buffer = &mut self.buffers[place.buffer];
+                        buffer[place.start(row)..][..length].copy_from_slice(line);
+                    }
+                }
+            }
         }
+        self.stages[stage] = steps;
+    }
+
+    /// Sets the margins of a tensor to 0.
+    fn clear(&mut self, id: Id) {
+        let place = self.places[id];
+        let layout = place.layout();
+        let buffer = &mut self.buffers[place.buffer];
+        for line in buffer[..place.rows * layout.len()].chunks_exact_mut(layout.len()) {
+            for first in layout.blocks() {
+                let inner = layout.inner(first);
+                line[layout.piece(first).start..inner.start].fill(0.0);
+                line[inner.end..layout.piece(first).end].fill(0.0);
+            }
+        }
+    }
+
+    /// Computes rows.
+    fn compute_all<S: Simd>(
+        &mut self,
+        simd: S,
+        network: &Layers,
+        inputs: &[&[f32]],
+        work: &[Work],
+    ) {
+        let mut packed = mem::take(&mut self.packed);
+        for work in work {
+            let layer = &network.layers[work.layer as usize];
+            let place = self.places[layer.output];
+            let mut buffer = mem::take(&mut self.buffers[place.buffer]);
+            let row = work.row as usize;
+            let output = &mut buffer[place.start(row)..][..place.layout().len()];
+            match layer.operator {
+                Operator::Load(index) => {
+                    let input = &network.inputs[index];
+                    self.load(input, row, inputs[index], output);
+                }
+                _ => self.compute(simd, layer, row, &mut packed, output),
+            }
+            self.buffers[place.buffer] = buffer;
+        }
+        self.packed = packed;
     }
 
     /// Copies a row of an input.
     fn load(&self, input: &Input, row: usize, values: &[f32], line: &mut [f32]) {
-        let place = self.plan.places[input.id];
+        let place = self.places[input.id];
         let layout = place.layout();
         let Shape {
             height,
@@ -70,129 +368,6 @@ impl State {
         }
     }
 
-    /// Runs all layers.
-    pub fn run<S: Simd>(&mut self, simd: S, network: &Layers, inputs: &[&[f32]]) {
-        let steps = std::mem::take(&mut self.plan.steps);
-        let mut packed = std::mem::take(&mut self.packed);
-        for step in &steps {
-            match step {
-                Step::Clear(id) => {
-                    let place = self.plan.places[*id];
-                    let layout = place.layout();
-                    let buffer = &mut self.buffers[place.buffer];
-                    for line in buffer[..place.rows * layout.len()].chunks_exact_mut(layout.len()) {
-                        for first in layout.blocks() {
-                            let inner = layout.inner(first);
-                            line[layout.piece(first).start..inner.start].fill(0.0);
-                            line[inner.end..layout.piece(first).end].fill(0.0);
-                        }
-                    }
-                }
-                Step::Compute(work) => {
-                    for work in work {
-                        let layer = &network.layers[work.layer as usize];
-                        let place = self.plan.places[layer.output];
-                        let mut buffer = std::mem::take(&mut self.buffers[place.buffer]);
-                        let row = work.row as usize;
-                        let output = &mut buffer[place.start(row)..][..place.layout().len()];
-                        match layer.operator {
-                            Operator::Load(index) => {
-                                self.load(&network.inputs[index], row, inputs[index], output);
-                            }
-                            _ => self.compute(simd, layer, row, &mut packed, output),
-                        }
-                        self.buffers[place.buffer] = buffer;
-                    }
-                }
-            }
-        }
-        self.plan.steps = steps;
-        self.packed = packed;
-    }
-
-    /// Elements of an output.
-    pub fn output(&self, output: &Output) -> Vec<f32> {
-        let pieces = &output.pieces;
-        let length = pieces
-            .iter()
-            .map(|piece| self.plan.places[piece.id].shape.len())
-            .sum();
-        let mut values = Vec::with_capacity(length);
-        for piece in pieces {
-            let place = &self.plan.places[piece.id];
-            let layout = place.layout();
-            let Shape {
-                height,
-                width,
-                channels,
-                ..
-            } = place.shape;
-            let of_row = |row| self.line(place, row);
-            match piece.order {
-                Order::ChannelsLast => {
-                    for line in (0..height).map(of_row) {
-                        for x in 0..width {
-                            values.extend((0..channels).map(|channel| line[layout.at(x, channel)]));
-                        }
-                    }
-                }
-                Order::ChannelsFirst => {
-                    for channel in 0..channels {
-                        for line in (0..height).map(of_row) {
-                            values.extend((0..width).map(|x| line[layout.at(x, channel)]));
-                        }
-                    }
-                }
-            }
-        }
-        values
-    }
-
-    /// The shape of an output.
-    pub fn shape(&self, output: &Output) -> Vec<usize> {
-        let shapes = output
-            .pieces
-            .iter()
-            .map(|piece| self.plan.places[piece.id].shape);
-        let length = shapes.map(|shape| shape.len()).sum();
-        let product = |extents: &[usize]| extents.iter().product::<usize>();
-        if !output.declared.is_empty() && product(&output.declared) == length {
-            return output.declared.clone();
-        }
-        if let Some(extents) = &output.extents {
-            return self.list(extents, length);
-        }
-        let Some(piece) = output.pieces.first() else {
-            return vec![0];
-        };
-        let Shape {
-            height,
-            width,
-            channels,
-            ..
-        } = self.plan.places[piece.id].shape;
-        match piece.order {
-            Order::ChannelsFirst => vec![1, channels, height, width],
-            Order::ChannelsLast => vec![height * width, channels],
-        }
-    }
-
-    /// The extents of a list of this length.
-    fn list(&self, extents: &[Extent], length: usize) -> Vec<usize> {
-        let known = extents.iter().map(|extent| match *extent {
-            Extent::Fixed(extent) => Some(extent),
-            Extent::Of(id, axis) => self.plan.places[id].shape.extent(axis),
-            Extent::Times(_) | Extent::Rest => None,
-        });
-        let known: Vec<Option<usize>> = known.collect();
-        let product = known
-            .iter()
-            .flatten()
-            .fold(1, |product: usize, own| product.saturating_mul(*own));
-        let rest = length.checked_div(product).unwrap_or(0);
-        known.into_iter().map(|own| own.unwrap_or(rest)).collect()
-    }
-
     /// A row of a tensor with its margins.
     fn line(&self, place: &Place, row: usize) -> &[f32] {
         &self.buffers[place.buffer][place.start(row)..][..place.layout().len()]
@@ -200,7 +375,7 @@ impl State {
 
     /// Calls `run` with the rows that the output row `row` depends on.
     fn with_rows(&self, layer: &Layer, row: usize, run: impl FnOnce(&Row<'_>)) {
-        let input = &self.plan.places[layer.inputs[0]];
+        let input = &self.places[layer.inputs[0]];
         let window = layer.window().unwrap_or(&Window::PIXEL);
         let run = |rows: &[&[f32]]| {
             run(&Row {
@@ -232,10 +407,10 @@ impl State {
 
     /// Copies what a layer adds to its sums into its output, if anything; it may be there already.
     fn add_to(&self, layer: &Layer, row: usize, output: &mut [f32]) -> bool {
-        let Some(added) = layer.inputs.get(1).map(|id| &self.plan.places[*id]) else {
+        let Some(added) = layer.inputs.get(1).map(|id| &self.places[*id]) else {
             return false;
         };
-        let place = &self.plan.places[layer.output];
+        let place = &self.places[layer.output];
         if added.buffer != place.buffer {
             let (layout, whole) = (added.layout(), place.layout());
             if layout.stored < whole.stored {
@@ -256,8 +431,8 @@ impl State {
         packed: &mut dense::Weights,
         output: &mut [f32],
     ) {
-        let layout = self.plan.places[layer.output].layout();
-        let input = &self.plan.places[layer.inputs[0]];
+        let layout = self.places[layer.output].layout();
+        let input = &self.places[layer.inputs[0]];
         match &layer.operator {
             Operator::Dense(weights, _) => {
                 let after = (&layer.activation, self.add_to(layer, row, output));
@@ -298,7 +473,7 @@ impl State {
                 output.fill(0.0);
                 let mut first = 0;
                 for id in &layer.inputs {
-                    let place = &self.plan.places[*id];
+                    let place = &self.places[*id];
                     let (line, own) = (self.line(place, row), place.layout());
                     let count = place.shape.channels;
                     rows::copy((line, 0), &own, (output, first), &layout, count);
@@ -338,7 +513,7 @@ impl State {
         first: usize,
         output: &mut [f32],
     ) {
-        let place = |index: usize| &self.plan.places[layer.inputs[index]];
+        let place = |index: usize| &self.places[layer.inputs[index]];
         let inner = |index: usize, row: usize| {
             &self.line(place(index), row)[place(index).layout().inner(first)]
         };
@@ -371,7 +546,7 @@ impl State {
             }
             Operator::Scale => rows::scale(simd, inner(0, row), inner(1, 0), output),
             Operator::Resize(interpolation, _) => {
-                let shape = self.plan.places[layer.output].shape;
+                let shape = self.places[layer.output].shape;
                 let (near, far, down) =
                     interpolation.neighbours(row, input.shape.height, shape.height);
                 let lines = [inner(0, near), inner(0, far)];

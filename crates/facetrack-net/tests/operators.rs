@@ -5,6 +5,8 @@
 mod evaluate;
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use facetrack_graph::proto::TensorProto;
 use facetrack_graph::{Attribute, Graph, Value};
@@ -371,7 +373,9 @@ impl Maker {
     /// Compares the network with plain loops.
     fn check(mut self, shape: &[usize]) {
         self.graph.sort();
-        let network = Network::new(&self.graph).expect("a network that is supported");
+        let network = Network::new(&self.graph)
+            .expect("a network that is supported")
+            .with_least_work(1);
         let image = self.image(shape);
         compare(&self.graph, &network, &image);
     }
@@ -379,6 +383,19 @@ impl Maker {
 
 fn compare(graph: &Graph, network: &Network, image: &ArrayD<f32>) {
     let yielded = network.run(&[image.view()]).expect("an image that fits");
+    for threads in 2..=4 {
+        // Some functions are dropped, so other threads do their work.
+        let begun = AtomicUsize::new(0);
+        let divided = network.run_on(&[image.view()], threads, &|work| {
+            if begun.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+                thread::spawn(work);
+            }
+        });
+        let divided = divided.expect("an image that fits");
+        let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits();
+        let mut outputs = yielded.iter().zip(&divided);
+        assert!(outputs.all(|(a, b)| a.shape() == b.shape() && a.iter().zip(b).all(same)));
+    }
     let (wanted, largest) = evaluate::evaluate(graph, &[image.mapv(f64::from)]);
     for (yielded, wanted) in yielded.iter().zip(&wanted) {
         let difference = evaluate::difference(&yielded.mapv(f64::from), wanted);
@@ -498,7 +515,9 @@ fn one_network_takes_images_of_several_sizes_and_batches() {
     }
     maker.graph.set_outputs(&[image.0]);
     maker.graph.sort();
-    let network = Network::new(&maker.graph).expect("a network that is supported");
+    let network = Network::new(&maker.graph)
+        .expect("a network that is supported")
+        .with_least_work(1);
     for size in [
         [40, 31],
         [33, 57],

@@ -23,7 +23,6 @@ pub mod mediapipe;
 mod network;
 pub mod opencv;
 pub mod openseeface;
-mod parallel;
 pub mod scripted;
 
 pub use config::EngineConfig;

@@ -37,6 +37,7 @@ pub mod nms;
 pub mod observation;
 pub mod overlay;
 pub mod packet;
+mod parallel;
 pub mod printable;
 pub mod profile;
 pub mod record;

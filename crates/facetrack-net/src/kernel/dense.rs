@@ -87,9 +87,9 @@ impl Weights {
         self.stored
     }
 
-    /// Bytes of all weights.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.values[..])
+    /// Number of packed weights.
+    pub fn len(&self) -> usize {
+        self.values.len()
     }
 }
 

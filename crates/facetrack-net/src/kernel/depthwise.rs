@@ -46,9 +46,9 @@ impl Filters {
         self.channels
     }
 
-    /// Bytes of all weights.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.values[..])
+    /// Number of packed weights.
+    pub fn len(&self) -> usize {
+        self.values.len()
     }
 }
 

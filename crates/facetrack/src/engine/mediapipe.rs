@@ -20,12 +20,13 @@ use std::mem;
 
 use super::{
     Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, Finder, Frame, Result, RunningMode,
-    Setting, Thresholds, parallel,
+    Setting, Thresholds,
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile};
 use crate::observation::{LandmarkScheme, Observation, Origin};
+use crate::parallel;
 use detector::Detector;
 use landmarks::Face;
 use mesh::MeshReader;

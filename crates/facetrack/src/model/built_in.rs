@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{Model, ModelError, TensorSpec};
 use crate::instructions::level;
 use crate::lock::lock;
+use crate::parallel;
 
 /// A network of this process. Users that open the same network wait for one another.
 type Slot = Arc<Mutex<Weak<Network>>>;
@@ -26,6 +27,8 @@ static SLOTS: LazyLock<Mutex<HashMap<[u8; 32], Slot>>> = LazyLock::new(Mutex::de
 pub struct BuiltInModel {
     name: String,
     network: Arc<Network>,
+    /// Most threads of its runs together.
+    threads: usize,
 }
 
 impl BuiltInModel {
@@ -38,6 +41,7 @@ impl BuiltInModel {
         path: &Path,
         bytes: &[u8],
         read: impl FnOnce() -> Result<Graph, ModelError>,
+        threads: usize,
     ) -> Result<Result<Self, Unsupported>, ModelError> {
         let slot = slot_of(bytes);
         let mut shared = lock(&slot);
@@ -48,7 +52,11 @@ impl BuiltInModel {
         Ok(network.map(|network| {
             *shared = Arc::downgrade(&network);
             let name = path.display().to_string();
-            Self { name, network }
+            Self {
+                name,
+                network,
+                threads,
+            }
         }))
     }
 }
@@ -71,7 +79,9 @@ impl Model for BuiltInModel {
     }
 
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        let outputs = self.network.run(inputs);
+        let outputs = parallel::with_threads(self.threads, |threads, spawn| {
+            self.network.run_on(inputs, threads, spawn)
+        });
         outputs.map_err(|reason| ModelError::Run {
             model: self.name.clone(),
             reason,

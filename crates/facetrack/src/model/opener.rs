@@ -74,7 +74,7 @@ impl<'a> Opener<'a> {
     }
 
     /// Opens the network that `read` makes of `bytes`, always the same one for the same bytes;
-    /// `path` is for messages. `options` apply to ONNX Runtime.
+    /// `path` is for messages. Of `options`, only the threads apply to the built-in runtime.
     ///
     /// # Errors
     /// Errors of `read`, [`ModelError::Unsupported`], and errors of [`OnnxRuntime::load`] and
@@ -91,7 +91,8 @@ impl<'a> Opener<'a> {
             choice => choice,
         };
         if choice != RuntimeChoice::OnnxRuntime {
-            match BuiltInModel::open(path, bytes, &read)? {
+            let threads = options.threads.max(options.runs);
+            match BuiltInModel::open(path, bytes, &read, threads)? {
                 Ok(model) => {
                     self.runtimes.borrow_mut().built_in = true;
                     return Ok(Box::new(model));

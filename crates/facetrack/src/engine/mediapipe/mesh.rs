@@ -3,9 +3,9 @@
 
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
-use crate::engine::parallel;
 use crate::engine::{Completer, Context, EngineError, Result, Wanted};
 use crate::observation::Observation;
+use crate::parallel;
 
 /// Derives blendshapes and pose from landmarks.
 pub struct MeshReader {

@@ -8,13 +8,14 @@
 mod region;
 
 use super::yunet::Detector;
+use crate::engine::Thresholds;
 use crate::engine::mediapipe::LandmarkDetector;
-use crate::engine::{Thresholds, parallel};
 use crate::geometry::RotatedRect;
 use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{Landmarks, Observation};
+use crate::parallel;
 
 /// Minimum presence that every region reaches.
 const ANY_PRESENCE: f32 = 0.0;

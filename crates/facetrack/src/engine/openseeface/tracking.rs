@@ -11,11 +11,12 @@ mod landmarks;
 mod schedule;
 
 use super::{MAX_FACES, Networks};
-use crate::engine::{EngineConfig, Finder, Frame, Result, RunningMode, Thresholds, parallel};
+use crate::engine::{EngineConfig, Finder, Frame, Result, RunningMode, Thresholds};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Observation, Origin};
+use crate::parallel;
 use detector::Detector;
 use gaze::GazeNetwork;
 use group::Candidate;

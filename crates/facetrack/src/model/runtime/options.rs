@@ -9,7 +9,8 @@ use crate::model::RuntimeChoice;
 /// How a network is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct SessionOptions {
-    /// Threads that work on one run; with 1 the calling thread does everything.
+    /// Threads that work on one run; with 1 the calling thread does everything. In the built-in
+    /// runtime, threads of `runs` that are not under way help as well.
     #[default(1)]
     pub threads: usize,
     /// Number of runs at the same time.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Measures the faces of a frame in parallel.
+//! Divides work among threads: the faces of a frame, and the rows of a network.
 
+use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{mem, thread};
 
 use once_cell::sync::Lazy;
@@ -19,8 +21,58 @@ static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
     // Without a number, an environment variable would decide.
     let threads = ThreadPoolBuilder::new().num_threads((cores - 1).max(1));
     let named = threads.thread_name(|_| "facetrack-face".to_owned());
-    named.build().ok()
+    // Without a handler, a panic would end the process. Those who wait for the work find out.
+    named.panic_handler(drop).build().ok()
 });
+
+/// The pool, if more than one thread is wanted.
+fn pool(threads: usize) -> Option<&'static ThreadPool> {
+    (threads > 1).then(|| POOL.as_ref()).flatten()
+}
+
+/// Threads that run networks.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Number of faces that are measured at once, this thread's among them.
+    static FACES: Cell<usize> = const { Cell::new(1) };
+}
+
+/// Number of threads that run a network together: this one, and those of the pool that help it.
+struct Team(usize);
+
+impl Team {
+    /// As many threads as are `wanted`, as long as each has a core.
+    fn new(wanted: usize) -> Self {
+        let helpers = pool(wanted).map_or(0, ThreadPool::current_num_threads);
+        let idle = |busy| helpers.saturating_sub(busy);
+        let size = |busy| 1 + idle(busy).min(wanted.saturating_sub(1));
+        let add = |busy| Some(busy + size(busy));
+        let before = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        Self(before.map_or(1, size))
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Calls a function on another thread, now or later, or drops it.
+type Spawn<'a> = dyn Fn(Box<dyn FnOnce() + Send>) + 'a;
+
+/// Calls `run`, which runs a network, with a number of threads and a function that gives work to
+/// the others. The number is no larger than `threads`, which faces that are measured at once share,
+/// and no larger than the number of cores that run no network.
+pub fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>) -> R) -> R {
+    let team = Team::new(threads / FACES.get());
+    run(team.0, &|work| {
+        if let Some(pool) = pool(team.0) {
+            pool.spawn(work);
+        }
+    })
+}
 
 /// Applies `measure` to each of `items`, on as many threads as there are `tools`, each with a tool of
 /// its own. The results are in the order of the items.
@@ -34,26 +86,30 @@ pub fn map<T: Send, I: Send, R: Send, E: Send>(
 ) -> Result<Vec<R>, E> {
     let items = items.into_iter();
     let used = tools.len().min(items.len());
-    let Some((own, others)) = tools[..used].split_first_mut() else {
-        return Ok(Vec::new());
-    };
+    let tools: Vec<_> = tools[..used].iter_mut().map(Mutex::new).collect();
     let (queue, results) = (Mutex::new(items.enumerate()), Mutex::new(Vec::new()));
     // The lock is free again while an item is measured.
     let next = || lock(&queue).next();
-    let work = |tool: &mut T| {
+    let work = |number: usize| {
+        let Some(tool) = tools.get(number) else {
+            return;
+        };
+        let faces = FACES.replace(used);
         while let Some((index, item)) = next() {
-            let result = measure(tool, item);
+            let result = measure(&mut lock(tool), item);
             lock(&results).push((index, result));
         }
+        FACES.set(faces);
     };
-    match POOL.as_ref().filter(|_| !others.is_empty()) {
+    match pool(used) {
         Some(pool) => pool.in_place_scope(|scope| {
-            for tool in others {
-                scope.spawn(|_| work(tool));
+            for number in 1..used {
+                let work = &work;
+                scope.spawn(move |_| work(number));
             }
-            work(own);
+            work(0);
         }),
-        None => work(own),
+        None => work(0),
     }
     let mut results = mem::take(&mut *lock(&results));
     results.sort_unstable_by_key(|(index, _)| *index);
@@ -98,5 +154,14 @@ mod tests {
             }
         };
         assert_eq!(map(&mut [(), ()], &[0, 2, 3, 5, 4], even), Err(3));
+    }
+
+    #[test]
+    fn faces_that_are_measured_at_once_share_the_threads() {
+        let shared = map(&mut [(), ()], [3, 1], |(), threads| {
+            Ok::<_, ()>(with_threads(threads, |threads, _| threads))
+        });
+        assert_eq!(shared, Ok(vec![1, 1]));
+        assert_eq!(FACES.get(), 1);
     }
 }
