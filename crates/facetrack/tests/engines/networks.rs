@@ -8,6 +8,7 @@ use crate::common::engine::installed_paths;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use facetrack::engine::opencv::yunet;
 use facetrack::model::runtime::SessionOptions;
@@ -307,7 +308,7 @@ fn open(
     opener.open(Path::new("a.model"), bytes, read, SessionOptions::default())
 }
 
-/// Compares the outputs of both runtimes for an input of this shape.
+/// Compares the outputs of both runtimes, and of several threads, for an input of this shape.
 fn compare_runtimes(
     name: &str,
     bytes: &[u8],
@@ -323,6 +324,12 @@ fn compare_runtimes(
     let input = noise(4, shape.iter().product(), low, high);
     let input = ArrayView::from_shape(IxDyn(shape), &input).unwrap();
     let [own, expected] = [own, onnxruntime].map(|model| model.run(&[input.view()]).unwrap());
+    let network = facetrack_net::Network::new(&read().unwrap()).unwrap();
+    for threads in [2, 3] {
+        let spawn = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
+        let divided = network.run_on(&[input.view()], threads, &spawn).unwrap();
+        assert!(divided == own, "{name}: {threads} threads");
+    }
     for (index, (own, expected)) in own.iter().zip(&expected).enumerate() {
         assert_eq!(own.shape(), expected.shape(), "{name}");
         let largest = expected.iter().fold(1.0, |a: f32, b| a.max(b.abs()));
