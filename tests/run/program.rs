@@ -44,6 +44,8 @@ fn run_program(program: &Path, folder: &Path, line: &str) -> Run {
     }
     // Built, so that a failure is not a missing program.
     built("facetrack-worker");
+    // A worker ends if it misuses GStreamer.
+    command.env("G_DEBUG", "fatal-criticals");
     command.current_dir(folder).arg("run");
     command.args(line.split_whitespace());
     Run(command)

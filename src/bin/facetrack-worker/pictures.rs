@@ -78,7 +78,8 @@ pub fn wait_for_second(
         match (&*state, info.event().map(|event| event.type_())) {
             (Begun::First(_), Some(gst::EventType::Eos | gst::EventType::Caps)) => {
                 on_single();
-                return gst::PadProbeReturn::Drop;
+                // The bindings release it. With `Drop`, GStreamer would, too.
+                return gst::PadProbeReturn::Handled;
             }
             (Begun::Moves, _) | (_, Some(_)) => return gst::PadProbeReturn::Ok,
             _ => (),
