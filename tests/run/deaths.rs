@@ -138,6 +138,7 @@ fn a_replacement_may_be_killed_at_every_step() {
             assert_eq!(frames(), want, "{calls} {count}");
             assert_eq!(marker(&made)["frames"].as_u64(), want, "{calls} {count}");
             assert_eq!(files(&inputs), ["a.json", "a.json.done", "a.mp4"]);
+            assert!(!paths[0].exists(), "{calls} {count}");
         }
     }
     // The marker is written, both are renamed, and the claim is removed with its folder.

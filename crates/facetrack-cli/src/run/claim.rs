@@ -42,17 +42,17 @@ pub struct Claim {
     record: PathBuf,
 }
 
-/// Completes the replacement that a killed run has begun, and removes an empty folder of it.
+/// Completes the replacement that a killed run has begun, and removes its folder if that is empty.
 ///
 /// # Errors
 /// Those of the system.
 pub fn recover(record: &Path) -> io::Result<()> {
-    if names::is_begun(record)
-        && let Some(claim) = Claim::new(record)?
-    {
-        claim.release()?;
+    if !names::is_begun(record) {
+        // There is none, or it is somebody else's.
+        let _ = fs::remove_dir(names::folder(record));
+        return Ok(());
     }
-    Ok(())
+    Claim::new(record)?.map_or(Ok(()), |claim| claim.release())
 }
 
 impl Claim {

@@ -83,16 +83,28 @@ pub fn check_length(record: &Path) -> Result<(), String> {
 
 /// Something of other people at one of the names, which must not be replaced.
 pub fn obstacle(record: &Path) -> Option<String> {
-    let is_other = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
-    if let Some(other) = [record.to_owned(), marker(record)].iter().find(is_other) {
-        return Some(in_the_way(other, "is not a regular file"));
+    let mut files = [record.to_owned(), marker(record)].into_iter();
+    if let Some(other) = files.find(|path| is_other(path)) {
+        return Some(in_the_way(&other, "is not a regular file"));
     }
     let folder = folder(record);
-    match is_own(record) {
-        Ok(true) => None,
-        Ok(false) => Some(in_the_way(&folder, "is not from `facetrack run`")),
-        Err(error) => Some(format!("{}: {error}", folder.display())),
+    match (is_own(record), intruder(&folder)) {
+        (Ok(false), _) => Some(in_the_way(&folder, "is not from `facetrack run`")),
+        (Ok(true), Ok(found)) => found.map(|path| in_the_way(&path, "is not a regular file")),
+        (Err(error), _) | (_, Err(error)) => Some(format!("{}: {error}", folder.display())),
     }
+}
+
+/// Something in the folder that has the name of a file of this command, and is none.
+fn intruder(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if is_absent(&error) => return Ok(None),
+        entries => entries?,
+    };
+    let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let has_own_name = |path: &Path| path.file_name()?.to_str().map(is_named);
+    let is_intruder = |path: &PathBuf| has_own_name(path) == Some(true) && is_other(path);
+    Ok(paths?.into_iter().find(is_intruder))
 }
 
 /// A message about something that has the name of a file of this command.
@@ -122,6 +134,11 @@ pub fn is_begun(record: &Path) -> bool {
 pub fn is_absent(error: &io::Error) -> bool {
     use ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Whether there is something that is no file.
+fn is_other(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
 
 fn is_file(path: &Path) -> bool {
@@ -184,6 +201,13 @@ mod tests {
         assert!(obstacle(&record).unwrap().contains("Move it away"));
         fs::write(claim(&record), "").unwrap();
         assert_eq!(obstacle(&record), None);
+        for name in ["record.json", "record.json.done", "00002.json.partial"] {
+            let path = folder(&record).join(name);
+            fs::create_dir(&path).unwrap();
+            let reason = format!("{} is not a regular file", path.display());
+            assert!(obstacle(&record).unwrap().contains(&reason));
+            fs::remove_dir(path).unwrap();
+        }
         for name in ["x.mp4", "record.json.partial.old", "00012.json.done"] {
             fs::write(folder(&record).join(name), "").unwrap();
         }
