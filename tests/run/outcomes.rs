@@ -270,6 +270,22 @@ fn a_list_of_failures_is_an_input() {
 }
 
 #[test]
+fn a_list_that_lists_itself_is_no_video() {
+    let folder = clips::videos(&[5]);
+    let folder = folder.path();
+    for (list, text, reason) in [
+        ("a.json", r#"["in/clip0.mp4", "a.json"]"#, "would replace"),
+        ("b.txt", "in/clip0.mp4\nb.txt\n", "not determine type"),
+    ] {
+        fs::write(folder.join(list), text).expect("room");
+        let shown = run(folder, &format!("{list} {SCRIPTED}")).exits(1);
+        assert!(shown.contains(reason), "{shown}");
+        assert_eq!(status(&folder.join("in/clip0.json")), "complete");
+        assert_eq!(fs::read_to_string(folder.join(list)).expect("a list"), text);
+    }
+}
+
+#[test]
 fn programs_read_events() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
