@@ -17,20 +17,20 @@ mod procrustes;
 mod roi;
 
 use std::mem;
+use std::time::Duration;
 
 use super::{
     Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, Finder, Frame, Result, RunningMode,
     Setting, Thresholds,
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
-use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile};
 use crate::observation::{LandmarkScheme, Observation, Origin};
 use crate::parallel;
 use detector::Detector;
 use landmarks::Face;
 use mesh::MeshReader;
-use roi::associate;
+use roi::{any_meet, associate};
 
 pub(super) use geometry::METRES;
 pub use landmarks::LandmarkDetector;
@@ -41,6 +41,15 @@ pub(super) use roi::Roi;
 /// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
 /// default is 1.)
 pub const DEFAULT_MAX_FACES: usize = 5;
+
+/// Time after the last meeting of two faces during which detections do not replace followed faces.
+/// People hide each other for up to 3.4 s while they pass each other.
+const MEETING: Duration = Duration::from_secs(4);
+
+/// Maximum IoU of the regions of a detected face and of a followed one during that time. The regions
+/// of two faces that touch have at most 0.2. With 0.5, boxes that enclose two faces are taken for a
+/// third one.
+const APART: f32 = 0.35;
 
 /// The engine `mediapipe`.
 pub static ENTRY: EngineEntry = EngineEntry {
@@ -72,6 +81,8 @@ struct MediaPipe {
     landmarks: Vec<LandmarkDetector>,
     /// Expected regions of the last frame's faces in the next frame.
     followed: Vec<Roi>,
+    /// When two of them met last.
+    met: Option<Duration>,
 }
 
 /// Describes the engine with the published bundle, without models.
@@ -106,6 +117,7 @@ fn assemble(
         detector,
         landmarks: vec![landmarks; config.threads.max(1)],
         followed: Vec::new(),
+        met: None,
     };
     Engine::new(info, finder, reader)
 }
@@ -116,7 +128,7 @@ impl Finder for MediaPipe {
     }
 
     fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
-        let rois = self.regions(&frame.image, thresholds)?;
+        let rois = self.regions(frame, thresholds)?;
         let faces = parallel::map(&mut self.landmarks, rois, |landmarks, roi| {
             let face = landmarks.measure(&frame.image, &roi.rect, thresholds.presence)?;
             Ok::<_, ModelError>(face.and_then(|face| with_next_region(face, roi.origin)))
@@ -132,18 +144,30 @@ impl Finder for MediaPipe {
 
     fn reset(&mut self) {
         self.followed.clear();
+        self.met = None;
     }
 }
 
 impl MediaPipe {
     /// Regions to search in this frame: the tracked faces and, if there are fewer than the maximum,
     /// the detected ones.
-    fn regions(&mut self, image: &ImageView<'_>, thresholds: &Thresholds) -> Result<Vec<Roi>> {
+    ///
+    /// The boxes and eyes of a partly covered face are detected wrongly, and one box may enclose two
+    /// faces. So faces that have met are followed by their landmarks, unlike in the original.
+    fn regions(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Roi>> {
         let mut rois = mem::take(&mut self.followed);
+        if any_meet(&rois, thresholds.tracking) {
+            self.met = Some(frame.time);
+        }
         if rois.len() < self.max_faces {
-            let detections = self.detector.detect(image, thresholds.detection)?;
+            let detections = self.detector.detect(&frame.image, thresholds.detection)?;
             let best = detections.iter().take(self.max_faces);
-            rois.extend(best.filter_map(Roi::from_detection));
+            let mut found: Vec<_> = best.filter_map(Roi::from_detection).collect();
+            let have_met = |met| frame.time.saturating_sub(met) <= MEETING;
+            if self.met.is_some_and(have_met) {
+                found.retain(|found| rois.iter().all(|roi| roi.iou(found) <= APART));
+            }
+            rois.extend(found);
         }
         if self.running_mode == RunningMode::Video {
             rois = associate(rois, thresholds.tracking);

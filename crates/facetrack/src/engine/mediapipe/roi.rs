@@ -64,6 +64,11 @@ impl Roi {
         is_usable.then_some(Self { rect, origin })
     }
 
+    /// Overlap with another region, 0…1.
+    pub fn iou(&self, other: &Self) -> f32 {
+        self.upright().iou(&other.upright())
+    }
+
     /// The region before its rotation, which is what overlaps are measured on: `GetRectangle` in
     /// `association_norm_rect_calculator.cc`.
     fn upright(&self) -> Rect {
@@ -76,10 +81,17 @@ impl Roi {
 /// replaces the region that a face was followed to (`AssociationNormRectCalculator`).
 pub fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> {
     rois.into_iter().fold(Vec::new(), |mut kept, roi| {
-        let rect = roi.upright();
-        kept.retain(|earlier: &Roi| earlier.upright().iou(&rect) <= max_iou);
+        kept.retain(|earlier: &Roi| earlier.iou(&roi) <= max_iou);
         kept.push(roi);
         kept
+    })
+}
+
+/// Whether regions of different faces overlap. Those with an IoU above `max_iou` show one face.
+pub fn any_meet(rois: &[Roi], max_iou: f32) -> bool {
+    rois.iter().enumerate().any(|(number, roi)| {
+        let mut overlaps = rois[..number].iter().map(|other| roi.iou(other));
+        overlaps.any(|iou| iou > 0.0 && iou <= max_iou)
     })
 }
 
@@ -186,6 +198,21 @@ mod tests {
                 .map(|(x, origin)| square(x, origin))
                 .collect();
             assert_eq!(associate(rois, 0.5), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn faces_meet_when_their_regions_overlap() {
+        for (places, want) in [
+            (&[][..], false),
+            (&[0.0][..], false),
+            (&[0.0, 10.0], false),
+            (&[0.0, 1.0], false),
+            (&[0.0, 9.0], true),
+            (&[0.0, 20.0, 29.0], true),
+        ] {
+            let rois: Vec<_> = places.iter().map(|x| square(*x, Origin::Tracked)).collect();
+            assert_eq!(any_meet(&rois, 0.5), want, "{places:?}");
         }
     }
 }

@@ -11,6 +11,7 @@ use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
 use super::*;
 use crate::engine::{Context, Wanted};
+use crate::image::ImageView;
 use crate::model::{Model, ModelError, TensorSpec};
 use crate::observation::{Landmark, LandmarkScheme, Landmarks};
 
@@ -207,6 +208,33 @@ fn the_detector_runs_while_faces_are_missing_and_replaces_those_it_finds_again()
     let faces = see(&mut engine, 3);
     assert_eq!(faces.len(), 2);
     assert!(faces.iter().all(|face| face.origin == Origin::Tracked));
+}
+
+#[test]
+fn faces_that_have_met_are_followed_by_their_landmarks_for_a_while() {
+    let script = script(&[(0.4, 0.5), (0.6, 0.5)]);
+    let mut engine = engine(&script, RunningMode::Video, 3);
+    let mut origins = |frame| {
+        let faces = see(&mut engine, frame);
+        let origins: Vec<_> = faces.iter().map(|face| face.origin).collect();
+        origins
+    };
+    let both = |origin| vec![origin; 2];
+    assert_eq!(origins(0), both(Origin::Detected));
+    assert_eq!(origins(1), both(Origin::Tracked));
+    script.lock().unwrap().presence_logit = -0.1;
+    assert!(origins(2).is_empty());
+    let mut apart = script.lock().unwrap();
+    (apart.detections, apart.presence_logit) = (vec![(0.2, 0.5), (0.8, 0.5)], 5.0);
+    drop(apart);
+    assert_eq!(
+        origins(3),
+        both(Origin::Detected),
+        "they are apart from all"
+    );
+    // The last meeting was in frame 2.
+    assert_eq!(origins(102), both(Origin::Tracked));
+    assert_eq!(origins(103), both(Origin::Detected));
 }
 
 #[test]
