@@ -14,7 +14,7 @@ use crate::layer::{
 use crate::lower::{Input, Layers, Order, Output};
 use crate::plan::{self, Place, Plan, Step, Work, owner};
 
-/// Looks for work before a waiting thread gives its processor to others: some 30 µs.
+/// Looks for work before a waiting thread gives its processor to others: some 25 µs.
 const SPINS: usize = 1000;
 
 /// Memory of one run at a time.
