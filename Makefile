@@ -59,7 +59,7 @@ test-packages: packages
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace --no-run
 	$(TARGET)/debug/facetrack fetch
-	$(TARGET)/debug/facetrack fetch pictures
+	$(TARGET)/debug/facetrack fetch onnxruntime pictures
 	cargo test --locked --workspace
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
@@ -133,6 +133,7 @@ sanitize: test-packages ## Run tests with AddressSanitizer, ThreadSanitizer and 
 
 bench: setup ## Write BENCHMARKS.md, or renew its SECTIONS; REPEATS=<rounds>; OPENSEEFACE=<checkout> adds OpenSeeFace
 	scripts/system-packages.sh libgl1 libegl1 libgles2 util-linux
+	$(FACETRACK) fetch onnxruntime
 	[ ! -e "$$($(FACETRACK) path sfm_shape_3448.bin)" ] || scripts/system-packages.sh g++ cmake python3-dev
 	eval "$$($(FACETRACK) env)" && benches/report.py $(if $(REPEATS),--repeats $(REPEATS)) \
 		$(if $(OPENSEEFACE),--openseeface '$(OPENSEEFACE)') $(SECTIONS)

@@ -20,9 +20,7 @@ track() {
     record=$1
     engine=$2
     shift 2
-    runtime=runtime=built-in
-    [ "$engine" != opencv-haar ] || runtime=
-    "$@" "$engine" 640 360 30 $runtime <"$records/frames" >"$records/$record"
+    "$@" "$engine" 640 360 30 <"$records/frames" >"$records/$record"
 }
 
 compare() {

@@ -179,7 +179,10 @@ fn a_runtime_that_is_replaced_while_it_is_used_does_no_harm() {
     let name = "faults::a_runtime_that_is_replaced_while_it_is_used_does_no_harm";
     if is_child(name) {
         let runtime = Path::new(&arguments()[0]).to_owned();
-        let properties = format!("engine=opencv-yunet onnxruntime={}", runtime.display());
+        let properties = format!(
+            "engine=opencv-yunet runtime=onnxruntime onnxruntime={}",
+            runtime.display()
+        );
         let (element, bus) = element(&properties);
         let mut harness = harness(&element);
         let before = status(&mut harness, 0);

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::path::{Path, PathBuf, absolute};
 
-use facetrack::engine::EngineKind;
 use facetrack::file;
 use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
@@ -172,11 +171,10 @@ pub fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
 }
 
 fn chosen<'a>(manifest: &'a Manifest, names: &[String]) -> Result<Vec<&'a KnownFile>> {
-    let is_runtime = |file: &&KnownFile| file.kind == FileKind::Runtime;
     let mut files = Vec::new();
     if names.is_empty() {
-        let unasked = manifest.usable().filter(|file| !file.on_request);
-        files.extend(unasked.filter(|file| !is_runtime(file)));
+        let is_unasked = |file: &&KnownFile| !file.on_request && file.kind != FileKind::Runtime;
+        files.extend(manifest.usable().filter(is_unasked));
     }
     for name in names {
         let family: Vec<_> = manifest.family(name).collect();
@@ -185,17 +183,7 @@ fn chosen<'a>(manifest: &'a Manifest, names: &[String]) -> Result<Vec<&'a KnownF
         }
         files.extend(family);
     }
-    if files.iter().any(|file| needs_onnxruntime(file)) && !files.iter().any(is_runtime) {
-        files.extend(manifest.usable().filter(is_runtime));
-    }
     Ok(files)
-}
-
-/// Whether `file` is of an engine that needs ONNX Runtime. The families of such engines have their
-/// names.
-fn needs_onnxruntime(file: &KnownFile) -> bool {
-    let engine = file.family.parse::<EngineKind>();
-    engine.is_ok_and(|engine| engine.entry().needs_onnxruntime)
 }
 
 fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {

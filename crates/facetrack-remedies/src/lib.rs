@@ -17,7 +17,7 @@ pub const FETCH: &str = "facetrack fetch";
 pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small networks, or unzip one of InsightFace's packs into ~/.insightface/models/<its name>, as docs/models.md describes (all of them are for non-commercial research only)";
 
 /// The remedy for an ONNX Runtime that is not loaded because of its telemetry.
-pub const KEEP_TELEMETRY_OFF: &str = "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch` and unset `onnxruntime`, FACETRACK_ONNXRUNTIME and ORT_DYLIB_PATH";
+pub const KEEP_TELEMETRY_OFF: &str = "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch onnxruntime` and unset `onnxruntime`, FACETRACK_ONNXRUNTIME and ORT_DYLIB_PATH";
 
 const INSTALL_DRIVER: &str =
     "Install NVIDIA's driver, version 525 or newer, and check that nvidia-smi lists the GPU";

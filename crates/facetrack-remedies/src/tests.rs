@@ -94,7 +94,7 @@ fn every_error_of_a_model_has_its_remedy() {
             },
             &[
                 "/lib/a.so is not loaded, because it reports its use to Microsoft",
-                "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch`",
+                "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch onnxruntime`",
             ],
         ),
         (

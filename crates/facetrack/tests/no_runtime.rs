@@ -62,9 +62,9 @@ fn engines_whose_networks_are_built_in_need_no_runtime() {
         (EngineKind::MediaPipe, RuntimeChoice::Auto),
         (EngineKind::MediaPipe, RuntimeChoice::BuiltIn),
         (EngineKind::OpenSeeFace, RuntimeChoice::Auto),
-        (EngineKind::OpenCvYunet, RuntimeChoice::BuiltIn),
-        (EngineKind::OpenCvYunetPyfeat, RuntimeChoice::BuiltIn),
-        (EngineKind::Eos, RuntimeChoice::BuiltIn),
+        (EngineKind::OpenCvYunet, RuntimeChoice::Auto),
+        (EngineKind::OpenCvYunetPyfeat, RuntimeChoice::Auto),
+        (EngineKind::Eos, RuntimeChoice::Auto),
     ] {
         let config = EngineConfig {
             paths: without_runtime(),

@@ -5,7 +5,6 @@ use std::env;
 use std::path::Path;
 
 use facetrack::device::CUDA_PROVIDER;
-use facetrack::engine::EngineKind;
 use facetrack::locate::{SearchPaths, Telemetry, runtime_variable};
 use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::ModelError;
@@ -64,8 +63,7 @@ fn loaded(paths: &SearchPaths) -> Finding {
         Err(error) => match another_library() {
             Some(remedy) => Finding::bad(error.to_string(), remedy),
             None => Finding::note(format!(
-                "{error}. Only some engines need it: {}. `{FETCH} onnxruntime` fetches it",
-                EngineKind::names_with_onnxruntime()
+                "{error}. Only networks that the built-in runtime does not support, and GPUs, need it. `{FETCH} onnxruntime` fetches it"
             )),
         },
     }

@@ -68,8 +68,6 @@ pub struct EngineEntry {
     pub detect_max_width: usize,
     /// Whether the engine invents faces instead of looking at pixels.
     pub is_synthetic: bool,
-    /// Whether some of its published networks run only in ONNX Runtime.
-    pub needs_onnxruntime: bool,
     /// Metres for each unit of the translation of a pose; `None` if the engine does not measure the
     /// distance of a head from the camera.
     pub metres: Option<f32>,
@@ -96,7 +94,6 @@ impl EngineEntry {
             nms_threshold: opencv::yunet::NMS_THRESHOLD,
             detect_max_width: 0,
             is_synthetic: false,
-            needs_onnxruntime: false,
             metres: None,
             smooths_natively: |_| false,
             describe,
@@ -166,13 +163,6 @@ impl EngineKind {
         let kinds = Self::ALL.into_iter().filter(|kind| kind.uses(Setting::Gpu));
         let names = kinds.flat_map(|kind| [&[kind.name()], kind.entry().aliases].concat());
         names.collect()
-    }
-
-    /// The names of the engines that need ONNX Runtime, separated by commas.
-    pub fn names_with_onnxruntime() -> String {
-        let needs = |kind: &Self| kind.entry().needs_onnxruntime;
-        let names = Self::ALL.into_iter().filter(needs).map(Self::name);
-        names.collect::<Vec<_>>().join(", ")
     }
 
     /// Whether the engine uses the settings of a group.

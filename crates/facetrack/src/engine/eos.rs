@@ -77,7 +77,6 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: yunet::THRESHOLDS,
     detect_max_width: MAX_WIDTH,
-    needs_onnxruntime: true,
     ..EngineEntry::new("eos", |config| Ok(describe(config)), load)
 };
 

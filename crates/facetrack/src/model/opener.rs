@@ -16,7 +16,7 @@ use crate::words::choices;
 choices! {
     /// The runtime of networks on the CPU.
     pub enum RuntimeChoice, words runtime_words {
-        Auto = "auto": "the built-in runtime, except for YuNet and for networks that it does not support, which run in ONNX Runtime",
+        Auto = "auto": "the built-in runtime, and ONNX Runtime for networks that it does not support",
         BuiltIn = "built-in": "the built-in runtime; a network that it does not support is an error",
         OnnxRuntime = "onnxruntime": "ONNX Runtime",
     }
@@ -86,11 +86,7 @@ impl<'a> Opener<'a> {
         read: impl Fn() -> Result<Graph, ModelError>,
         options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
-        let choice = match self.choice {
-            RuntimeChoice::Auto => options.auto,
-            choice => choice,
-        };
-        if choice != RuntimeChoice::OnnxRuntime {
+        if self.choice != RuntimeChoice::OnnxRuntime {
             let threads = options.threads.max(options.runs);
             match BuiltInModel::open(path, bytes, &read, threads)? {
                 Ok(model) => {

@@ -104,7 +104,6 @@ impl Folder {
                     memory: Memory::Pieces,
                     transfer: placed::transfer(provider),
                     provider,
-                    ..SessionOptions::default()
                 };
                 match provider {
                     Provider::Cpu => open_parts(&opener, path, &bytes, options),

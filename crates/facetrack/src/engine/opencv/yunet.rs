@@ -46,8 +46,7 @@ pub const KEY_POINTS: usize = 5;
 /// `face_detect.cpp`.
 const STRIDES: [usize; 3] = [8, 16, 32];
 
-/// Maximum number of pixels of the network's input: slightly more than an 8K frame has. ONNX
-/// Runtime takes 60 to 90 bytes per pixel and keeps them.
+/// Maximum number of pixels of the network's input: slightly more than an 8K frame has.
 const MAX_PIXELS: usize = 8192 * 4352;
 
 /// Finds faces with YuNet.
@@ -168,7 +167,6 @@ pub static ENTRY: EngineEntry = EngineEntry {
     ],
     thresholds: THRESHOLDS,
     detect_max_width: MAX_WIDTH,
-    needs_onnxruntime: true,
     ..EngineEntry::new("opencv-yunet", |_| Ok(describe()), load)
 };
 

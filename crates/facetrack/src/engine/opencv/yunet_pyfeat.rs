@@ -30,7 +30,6 @@ pub static ENTRY: EngineEntry = EngineEntry {
     thresholds: yunet::THRESHOLDS,
     detect_max_width: yunet::MAX_WIDTH,
     metres: Some(METRES),
-    needs_onnxruntime: true,
     ..EngineEntry::new("opencv-yunet-pyfeat", |_| Ok(describe()), load)
 };
 

@@ -4,7 +4,6 @@
 use smart_default::SmartDefault;
 
 use super::cuda::CudaProvider;
-use crate::model::RuntimeChoice;
 
 /// How a network is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
@@ -22,8 +21,6 @@ pub struct SessionOptions {
     pub transfer: Transfer,
     /// Device that runs it.
     pub provider: Provider,
-    /// The runtime that [`RuntimeChoice::Auto`] tries first.
-    pub auto: RuntimeChoice,
 }
 
 /// Device that runs a network.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Detector, describe, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresholds};
 use crate::model::runtime::{Memory, SessionOptions};
-use crate::model::{ModelError, ModelFile, Opener, RuntimeChoice, file};
+use crate::model::{ModelError, ModelFile, Opener, file};
 use crate::observation::Observation;
 
 /// The published network.
@@ -50,7 +50,6 @@ impl Detector {
         let options = SessionOptions {
             threads: config.threads,
             memory: Memory::Pieces,
-            auto: RuntimeChoice::OnnxRuntime,
             ..SessionOptions::default()
         };
         let read = || rewrite(&path, bytes.clone());
