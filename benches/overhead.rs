@@ -24,7 +24,12 @@ use ndarray::ArrayD;
 const ROUNDS: usize = 8;
 const FRAMES: usize = 60;
 
-const CASES: [(&str, i32, i32); 2] = [("I420", 640, 360), ("NV12", 1920, 1080)];
+const CASES: [(&str, i32, i32); 4] = [
+    ("I420", 640, 360),
+    ("NV12", 1280, 720),
+    ("NV12", 1920, 1080),
+    ("NV12", 3840, 2160),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     gst::init()?;
