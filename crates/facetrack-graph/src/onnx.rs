@@ -9,8 +9,8 @@ use prost::bytes::Bytes;
 use super::proto::*;
 use super::{Graph, Node, Port, Result, Value};
 
-/// Maximum size of a file that is changed here, in bytes; the largest known file has 4 MB. Integers
-/// of one byte in the file take eight in memory.
+/// Maximum size of a file that is read here, in bytes; the largest that engines fetch has 14 MB.
+/// Integers of one byte in the file take eight in memory.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Maximum size of a file outside its constants, in bytes. An empty entry of two bytes takes a
