@@ -41,7 +41,7 @@ preview: setup ## Show a camera or SOURCE=<video> with what is tracked; without 
 	@echo "Building the preview. The first time this takes some minutes, then a window opens."
 	eval "$$($(FACETRACK) env)" && cargo run --profile preview --locked --package facetrack-preview -- $(if $(SOURCE),'$(subst ','\'',$(SOURCE))')
 
-setup: build ## Install system packages, build, fetch models and ONNX Runtime
+setup: build ## Install system packages, build, fetch models
 	$(FACETRACK) fetch
 
 build: packages ## Build the plugin in release

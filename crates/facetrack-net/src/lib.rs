@@ -71,8 +71,8 @@ impl Network {
         self
     }
 
-    /// The network, whose runs are divided only where each thread makes at least this number of
-    /// products, instead of a number that was found to pay.
+    /// The network with another minimum number of products for each thread of a run. The default is
+    /// the number from which on several threads are faster than one.
     #[must_use]
     pub fn with_least_work(mut self, products: usize) -> Self {
         self.least_work = products;
@@ -97,8 +97,9 @@ impl Network {
         self.run_on(inputs, 1, &drop)
     }
 
-    /// As [`Network::run`], with the same outputs, on this thread and on those of up to `threads` − 1
-    /// functions that it gives to `spawn`. It waits for no function that has not begun.
+    /// Runs the network on several threads: this one, and those that call the functions that it gives
+    /// to `spawn`. There are at most `threads` − 1 functions, and it waits for none that has not begun.
+    /// The outputs are the same as those of [`Network::run`].
     ///
     /// # Errors
     /// Inputs that do not fit the network; a panic on another thread.

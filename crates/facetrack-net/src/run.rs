@@ -20,10 +20,11 @@ const SPINS: usize = 1000;
 /// Memory of one run at a time.
 #[derive(Debug)]
 pub struct State {
+    /// Each in an allocation of its own, because several threads write to them at a time.
     bands: Vec<Mutex<Box<Band>>>,
     /// Number of stages of a run.
     stages: usize,
-    /// For each band, the number of last stages in which it has no steps.
+    /// For each band, the number of stages after its last step.
     idle: Vec<usize>,
     /// Number of stages that each band is done with, in all runs.
     done: Vec<AtomicUsize>,
@@ -70,8 +71,8 @@ impl State {
         }
     }
 
-    /// Whether it is memory for these inputs and threads. Before the number of stages overflows, it
-    /// is none.
+    /// Whether this memory is for such inputs and threads, and its number of stages cannot overflow
+    /// in the next run.
     pub fn fits(&self, extents: &[[usize; 2]], threads: usize) -> bool {
         let is_young = self.goal.load(Ordering::Relaxed) <= usize::MAX / 2;
         is_young && self.extents == extents && self.threads == threads
@@ -95,9 +96,9 @@ impl State {
         }
     }
 
-    /// Works on a run until the band `own` has no more steps, and until all bands are done if that
-    /// is the first. Also does stages of other bands that no thread has begun. Returns at once if
-    /// the run is over.
+    /// Works on a run until the band `own` has no more steps. The first band works until all bands
+    /// are done. Stages of other bands that no thread has begun are done too. Returns at once if the
+    /// run is over.
     pub fn work<S: Simd>(&self, simd: S, network: &Layers, own: usize) {
         let goal = self.goal.load(Ordering::Acquire);
         let left = |band: &usize| self.done(*band) < goal;

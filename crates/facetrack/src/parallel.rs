@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{mem, thread};
 
+use facetrack_net::Spawn;
 use once_cell::sync::Lazy;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -38,7 +39,8 @@ thread_local! {
     static FACES: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Number of threads that run a network together: this one, and those of the pool that help it.
+/// Number of threads that run a network together. One is this thread, and the others belong to the
+/// pool.
 struct Team(usize);
 
 impl Team {
@@ -59,12 +61,9 @@ impl Drop for Team {
     }
 }
 
-/// Calls a function on another thread, now or later, or drops it.
-type Spawn<'a> = dyn Fn(Box<dyn FnOnce() + Send>) + 'a;
-
-/// Calls `run`, which runs a network, with a number of threads and a function that gives work to
-/// the others. The number is no larger than `threads`, which faces that are measured at once share,
-/// and no larger than the number of cores that run no network.
+/// Calls `run`, which runs a network, with a number of threads and a function that gives work to the
+/// other threads. Faces that are measured at once share `threads`. The number is not larger than a
+/// face's share, nor than the number of cores that run no network.
 pub fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>) -> R) -> R {
     let team = Team::new(threads / FACES.get());
     run(team.0, &|work| {
@@ -94,12 +93,11 @@ pub fn map<T: Send, I: Send, R: Send, E: Send>(
         let Some(tool) = tools.get(number) else {
             return;
         };
-        let faces = FACES.replace(used);
+        let _faces = scopeguard::guard(FACES.replace(used), |faces| FACES.set(faces));
         while let Some((index, item)) = next() {
             let result = measure(&mut lock(tool), item);
             lock(&results).push((index, result));
         }
-        FACES.set(faces);
     };
     match pool(used) {
         Some(pool) => pool.in_place_scope(|scope| {

@@ -48,7 +48,7 @@ pub struct Claim {
 /// Those of the system.
 pub fn recover(record: &Path) -> io::Result<()> {
     if !names::is_begun(record) {
-        // There is none, or it is somebody else's.
+        // It fails if there is no folder, or files are in it.
         let _ = fs::remove_dir(names::folder(record));
         return Ok(());
     }

@@ -88,11 +88,11 @@ pub fn obstacle(record: &Path) -> Option<String> {
         return Some(in_the_way(&other, "is not a regular file"));
     }
     let folder = folder(record);
-    match (is_own(record), intruder(&folder)) {
-        (Ok(false), _) => Some(in_the_way(&folder, "is not from `facetrack run`")),
-        (Ok(true), Ok(found)) => found.map(|path| in_the_way(&path, "is not a regular file")),
-        (Err(error), _) | (_, Err(error)) => Some(format!("{}: {error}", folder.display())),
-    }
+    let found = is_own(record).and_then(|is_own| match is_own {
+        true => Ok(intruder(&folder)?.map(|path| in_the_way(&path, "is not a regular file"))),
+        false => Ok(Some(in_the_way(&folder, "is not from `facetrack run`"))),
+    });
+    found.unwrap_or_else(|error| Some(format!("{}: {error}", folder.display())))
 }
 
 /// Something in the folder that has the name of a file of this command, and is none.

@@ -9,7 +9,7 @@ use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 /// computed together: their inputs stay in the first cache.
 const SPAN: usize = 48;
 
-/// Pixels of which all groups consist, except for the last one of a row.
+/// Pixels of a group. The last group of a row may have fewer.
 const GROUP: usize = 4;
 
 /// Weights in the order of reading. The outer loops come first: blocks of columns, rows of the
@@ -134,6 +134,7 @@ pub fn run<S: Simd>(
     if whole == layout.width {
         return;
     }
+    // A function of its own for the compiler: within the loops above, it made other pixels slower.
     simd.vectorize(
         #[inline(always)]
         || {

@@ -28,8 +28,8 @@ impl Lowering<'_> {
             _ => return Err(format!("an input of the shape {:?}", spec.shape)),
         };
         let (values, scale) = self.scaled(port.value);
-        let is_for_rows = values.last().map(|last| self.is_for_rows(*last, channels));
-        let is_planar = order == Order::ChannelsFirst && is_for_rows == Some(true);
+        let is_for_rows = |last: &Value| self.is_for_rows(*last, channels);
+        let is_planar = order == Order::ChannelsFirst && values.last().is_some_and(is_for_rows);
         let stored = match is_planar {
             true => channels,
             false => padded(channels),
@@ -72,7 +72,8 @@ impl Lowering<'_> {
             })
     }
 
-    /// The input `value` and what follows from it by factors and summands, and these.
+    /// The input `value` and all values that follow from it by factors and summands, and the factor
+    /// and summand of the last one.
     fn scaled(&self, mut value: Value) -> (Vec<Value>, [f32; 2]) {
         let (mut values, mut scale) = (vec![value], [1.0, 0.0]);
         while let Some(node) = self.only_user(value)

@@ -14,7 +14,8 @@ use crate::layer::{Id, Layer, Shape};
 /// Fewest rows that a band owns of a tensor. Of a tensor with fewer rows, the first band owns all.
 const MIN_ROWS: usize = 3;
 
-/// The number of bands for `threads` threads, each of which makes `least_work` products.
+/// Number of bands: one for each of `threads`, but fewer if a band would have too few rows, or fewer
+/// than `least_work` products.
 pub fn count(layers: &[Layer], shapes: &[Shape], threads: usize, least_work: usize) -> usize {
     let height = shapes.iter().map(|shape| shape.height).max();
     let products = |layer: &Layer| {
@@ -164,7 +165,7 @@ impl Bands {
         }
     }
 
-    /// The steps of each band, of each stage up to the last one in which it has any.
+    /// For each band, the steps of each stage. The last stage is one in which the band has steps.
     pub fn stages(self) -> Vec<Vec<Vec<Step>>> {
         let of_band = |chains: Vec<Vec<Step>>| {
             let mut stages: Vec<Vec<Step>> = Vec::new();
