@@ -152,17 +152,17 @@
 //! GBytes *landmarks = g_value_get_boxed (gst_structure_get_value (face, "landmarks"));
 //! ```
 
-mod absence;
 #[cfg(feature = "analytics")]
 mod analytics;
 mod face;
 mod fields;
 mod fits;
 mod frame;
+mod missing;
 #[cfg(not(feature = "analytics"))]
 mod no_analytics;
 pub(crate) mod region;
-pub(crate) mod sightings;
+pub(crate) mod track_times;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once};
@@ -179,10 +179,10 @@ pub use self::frame::{Fit, FrameShape, Stale};
 #[cfg(not(feature = "analytics"))]
 use self::no_analytics as analytics;
 use self::region::Canvas;
-pub use self::sightings::{Sighting, Sightings};
-pub(crate) use absence::{Absence, asks_for_source, remedy};
+pub use self::track_times::{TrackHistory, TrackTimes};
 use facetrack::model::ModelFile;
 use facetrack::report::{FrameReport, ReportSource};
+pub(crate) use missing::{MissingMetaCounter, asks_for_source, remedy};
 
 /// Version of the layout.
 const VERSION: u32 = 1;
@@ -250,7 +250,7 @@ impl FaceTrackMeta {
     /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
     /// the frame is the same picture scaled, with borders if the aspect ratios differ
     /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
-    /// frame. `sightings` has one entry for each face, in the same order. A face without an entry is
+    /// frame. `times` has one entry for each face, in the same order. A face without an entry is
     /// assumed to have appeared at the buffer's time.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl FaceTrackMeta {
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
         frame: FrameShape,
-        sightings: &[Sighting],
+        times: &[TrackTimes],
     ) -> Result<(), glib::BoolError> {
         Self::register();
         if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
@@ -268,8 +268,8 @@ impl FaceTrackMeta {
             remove(buffer, pieces);
         }
         let canvas = Canvas::new(report, frame);
-        let sightings = complete(sightings, buffer, report);
-        let (numbers, pieces) = analytics::add(buffer, report, canvas, &sightings)?;
+        let times = complete(times, buffer, report);
+        let (numbers, pieces) = analytics::add(buffer, report, canvas, &times)?;
         let mut meta = CustomMeta::add(buffer, Self::NAME)?;
         let record = meta.mut_structure();
         write(record, report);
@@ -422,11 +422,15 @@ fn models_from_text(text: &str) -> Option<Vec<ModelFile>> {
     text.lines().map(model).collect()
 }
 
-/// A sighting for each face.
-fn complete(known: &[Sighting], buffer: &gst::BufferRef, report: &FrameReport) -> Vec<Sighting> {
-    let now = Sighting::at(buffer.pts().unwrap_or_default());
-    let sightings = known.iter().copied().chain(std::iter::repeat(now));
-    sightings.take(report.faces.len()).collect()
+/// A time for each face.
+fn complete(
+    known: &[TrackTimes],
+    buffer: &gst::BufferRef,
+    report: &FrameReport,
+) -> Vec<TrackTimes> {
+    let now = TrackTimes::at(buffer.pts().unwrap_or_default());
+    let times = known.iter().copied().chain(std::iter::repeat(now));
+    times.take(report.faces.len()).collect()
 }
 
 /// Removes an earlier record, its witness, its regions, and its relations unless another element

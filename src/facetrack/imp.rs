@@ -440,7 +440,7 @@ impl FaceTrack {
         };
         self.on_notices(outcome.notices, &outcome.report.source);
         let (report, frame) = (&outcome.report, outcome.frame);
-        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.sightings)
+        FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.track_times)
             .inspect_err(|e| gst::element_imp_error!(self, gst::LibraryError::Failed, ("{e}")))
             .map_err(|_| gst::FlowError::Error)?;
         self.post_all(outcome.messages);
@@ -698,7 +698,7 @@ impl BaseTransformImpl for FaceTrack {
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
         video::refuse_crops(query);
-        let held = lock(&self.state).as_ref().map_or(0, State::max_flights);
+        let held = lock(&self.state).as_ref().map_or(0, State::max_in_flight);
         if held > 0 {
             // A pool of upstream needs as many buffers more.
             let size = query

@@ -4,8 +4,8 @@
 use std::thread::{self, JoinHandle};
 
 use super::failure::{Failure, contained};
-use super::learned::{CALIBRATION, LearnedFile, NEUTRAL};
 use super::plan::{Plan, Setup};
+use super::state_file::{CALIBRATION, NEUTRAL, StateFile};
 use facetrack::analyzer::Analyzer;
 use facetrack::device::Decision;
 use facetrack::workers::Workers;
@@ -18,7 +18,7 @@ pub(super) struct Loaded {
     pub workers: Option<Workers>,
     pub decision: Decision,
     /// Files with what was learned of faces.
-    pub files: Vec<LearnedFile>,
+    pub files: Vec<StateFile>,
 }
 
 /// Loads the engine of `plan`, and what it learned if there are files for it.
@@ -33,7 +33,7 @@ pub(super) fn load(plan: Plan) -> Result<Loaded, Failure> {
             (NEUTRAL, &plan.setup.neutral_file),
         ];
         let files = files.into_iter().filter_map(|(learned, path)| {
-            Some(LearnedFile::open(learned, path.as_deref()?, &mut analyzer))
+            Some(StateFile::open(learned, path.as_deref()?, &mut analyzer))
         });
         Ok::<_, Failure>(Loaded {
             files: files.collect::<Result<_, _>>()?,

@@ -15,7 +15,7 @@ const MESSAGE: &str = "facetrack";
 
 /// Time of an event.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moment {
+pub(super) struct FrameTime {
     /// Timestamp of the frame.
     pub pts: Option<gst::ClockTime>,
     /// Running time of the frame.
@@ -23,25 +23,25 @@ pub(super) struct Moment {
 }
 
 /// `event` is `face-entered` or `face-left`.
-pub(super) fn face(event: &str, id: u32, moment: Moment) -> gst::Structure {
+pub(super) fn face(event: &str, id: u32, frame_time: FrameTime) -> gst::Structure {
     gst::Structure::builder(MESSAGE)
         .field("event", event)
         .field("id", id)
-        .field("pts", moment.pts)
-        .field("running-time", moment.running_time)
+        .field("pts", frame_time.pts)
+        .field("running-time", frame_time.running_time)
         .build()
 }
 
 /// A frame and the ids of its faces.
-pub(super) fn frame(report: &FrameReport, moment: Moment) -> gst::Structure {
+pub(super) fn frame(report: &FrameReport, frame_time: FrameTime) -> gst::Structure {
     let ids = report.faces.iter().map(|face| face.id);
     gst::Structure::builder(MESSAGE)
         .field("event", "frame")
         .field("status", report.status.to_string())
         .field("faces", report.faces.len() as u32)
         .field("ids", gst::Array::new(ids))
-        .field("pts", moment.pts)
-        .field("running-time", moment.running_time)
+        .field("pts", frame_time.pts)
+        .field("running-time", frame_time.running_time)
         .build()
 }
 

@@ -5,13 +5,13 @@ use gst::glib;
 
 mod clock;
 mod failure;
-mod flight;
 mod imp;
-mod learned;
+mod in_flight;
 mod loading;
 mod messages;
 mod plan;
 mod state;
+mod state_file;
 
 glib::wrapper! {
     /// Tracks faces in video.
@@ -26,7 +26,7 @@ impl FaceTrack {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
     }
 
-    /// Whether a frame is analysed at this moment.
+    /// Whether a frame is analysed at this time.
     #[must_use]
     pub fn is_analyzing(&self) -> bool {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).is_analyzing()

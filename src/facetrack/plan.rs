@@ -11,7 +11,9 @@ use crate::options::{
     EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
-use facetrack::device::{self, Decision, Gate, LibrarySearch, MachineProbe, Placement, Request};
+use facetrack::device::{
+    self, Decision, GpuPolicyEnv, LibrarySearch, MachineProbe, Placement, Request,
+};
 use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Finder, Setting};
 use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
@@ -74,7 +76,7 @@ impl Plan {
         let kind = chosen.engine.parse()?;
         let (settings, mut warnings) = options.resolve(Some(kind), env);
         if kind.uses(Setting::Gpu) && settings.request.device.is_none() {
-            warnings.extend(EnvWarning::of_gate(env));
+            warnings.extend(EnvWarning::of_gpu_policy(env));
         }
         let config = config(&settings)?;
         Ok(Self {
@@ -214,11 +216,12 @@ fn request(
     const MEBIBYTE: u64 = 1 << 20;
     let lookup = |variable: &str| env.get(variable);
     // The environment cannot forbid a GPU by its number if the property gives the number.
-    let gate_lookup = |variable: &str| {
-        lookup(variable).filter(|_| variable != Gate::GPU_NUMBER || explicit.gpu_id.is_none())
+    let policy_lookup = |variable: &str| {
+        lookup(variable)
+            .filter(|_| variable != GpuPolicyEnv::GPU_NUMBER || explicit.gpu_id.is_none())
     };
     Request {
-        gate: Gate::of(&EngineKind::gpu_names(), &gate_lookup),
+        gpu_policy: GpuPolicyEnv::of(&EngineKind::gpu_names(), &policy_lookup),
         gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,

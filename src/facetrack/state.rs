@@ -10,11 +10,11 @@ use gst::prelude::MulDiv;
 
 use super::clock::FrameClock;
 use super::failure::{Failure, contained};
-use super::flight::{Faces, Flight, Work};
+use super::in_flight::{Faces, InFlightFrame, Work};
 use super::loading::{self, Change, Loaded};
-use super::messages::{self, Moment};
+use super::messages::{self, FrameTime};
 use super::plan::{Live, Plan};
-use crate::meta::{FrameShape, Sighting, Sightings};
+use crate::meta::{FrameShape, TrackHistory, TrackTimes};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
 use crate::video::{self, VideoError};
@@ -26,7 +26,7 @@ use facetrack::schedule::{Arrival, Candidate, Decision, NOMINAL_PERIOD, Schedule
 use facetrack::workers::Workers;
 
 /// Frames under way beyond two for each worker.
-const SPARE_FLIGHTS: usize = 4;
+const SPARE_FRAMES: usize = 4;
 
 /// A frame that is mapped for reading.
 type Readable = gst_video::VideoFrame<gst_video::video_frame::Readable>;
@@ -38,7 +38,7 @@ pub(super) struct State {
     env: Environment,
     pub engine: Loaded,
     /// Frames whose analysis has begun, the oldest first.
-    flights: VecDeque<Flight>,
+    in_flight: VecDeque<InFlightFrame>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
     /// Whether another engine was set since then.
@@ -49,9 +49,9 @@ pub(super) struct State {
     period: Option<Duration>,
     segment: gst::FormattedSegment<gst::ClockTime>,
     /// Time of the current frame.
-    moment: Moment,
+    frame_time: FrameTime,
     /// Faces that have entered and not left.
-    sightings: Sightings,
+    history: TrackHistory,
     pub orientation: Orientation,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Outcome {
     /// Shape of the frame.
     pub frame: FrameShape,
     /// One for each face.
-    pub sightings: Vec<Sighting>,
+    pub track_times: Vec<TrackTimes>,
     /// Element messages to post.
     pub messages: Vec<gst::Structure>,
     /// Notices to post as warnings.
@@ -75,15 +75,15 @@ impl State {
             options,
             env,
             engine,
-            flights: VecDeque::new(),
+            in_flight: VecDeque::new(),
             change: None,
             is_engine_changed: false,
             clock: FrameClock::default(),
             info: None,
             period: None,
             segment: gst::FormattedSegment::new(),
-            moment: Moment::default(),
-            sightings: Sightings::default(),
+            frame_time: FrameTime::default(),
+            history: TrackHistory::default(),
             orientation: Orientation::default(),
         }
     }
@@ -155,17 +155,17 @@ impl State {
 
     /// Begins another stream: ids start at 1.
     pub fn restart(&mut self) {
-        self.flights.clear();
+        self.in_flight.clear();
         self.engine.analyzer.restart();
         self.clock.reset();
         self.info = None;
-        self.sightings = Sightings::default();
+        self.history = TrackHistory::default();
     }
 
     /// Discards the frames whose analysis has begun, and forgets the others: the next one does not
     /// continue them.
     pub fn reset(&mut self) {
-        self.flights.clear();
+        self.in_flight.clear();
         self.engine.analyzer.reset();
         self.clock.reset();
     }
@@ -174,7 +174,7 @@ impl State {
     /// by the frames that are lost in between. If it is not known how many, the next frame does not
     /// continue the others.
     pub fn resume(&mut self, pts: Option<gst::ClockTime>) {
-        let times = pts.zip(self.moment.pts);
+        let times = pts.zip(self.frame_time.pts);
         let interval = times.and_then(|(pts, last)| pts.checked_sub(last));
         let interval = interval.map(Duration::from);
         match interval.and_then(|interval| Some((lost(interval, self.period)?, interval))) {
@@ -230,15 +230,15 @@ impl State {
         now: Option<gst::ClockTime>,
         schedule: &Mutex<Schedule>,
     ) {
-        let moment = Moment {
+        let frame_time = FrameTime {
             pts: buffer.pts(),
             running_time: self.segment.to_running_time(buffer.pts()),
         };
-        let arrival = self.arrival(now, moment);
+        let arrival = self.arrival(now, frame_time);
         let work = contained(|| self.begin(&buffer, arrival, schedule));
-        self.flights.push_back(Flight {
+        self.in_flight.push_back(InFlightFrame {
             buffer,
-            moment,
+            frame_time,
             work,
         });
     }
@@ -267,15 +267,16 @@ impl State {
             cut,
             arrival,
             // Whether the frame follows an analysed one.
-            can_hold: self.flights.iter().any(Flight::is_search) || self.engine.analyzer.can_hold(),
+            can_hold: self.in_flight.iter().any(InFlightFrame::is_detecting)
+                || self.engine.analyzer.can_hold(),
         };
         let decision = lock(schedule).decide(&self.engine.plan.live.schedule, &candidate);
         if decision == Decision::Hold {
             let outline = with_frame(&frame, time, |frame| Ok(frame.outline()));
             return outline.map(Work::Hold);
         }
-        Ok(Work::Search {
-            faces: self.search(frame, time)?,
+        Ok(Work::Detect {
+            faces: self.detect(frame, time)?,
             arrival,
             start,
         })
@@ -290,16 +291,16 @@ impl State {
             .map_err(|_| unmappable(buffer, info))
     }
 
-    fn search(&mut self, frame: Readable, time: Duration) -> Result<Faces, EngineError> {
+    fn detect(&mut self, frame: Readable, time: Duration) -> Result<Faces, EngineError> {
         let Some(workers) = &self.engine.workers else {
             let found = with_frame(&frame, time, |frame| self.engine.analyzer.find(frame));
-            return found.map(Faces::Found);
+            return found.map(Faces::Ready);
         };
-        let search = self.engine.analyzer.search();
-        let pending = workers.search(move |finder| {
+        let job = self.engine.analyzer.detect_job();
+        let pending = workers.detect(move |finder| {
             // The frame is unmapped before it leaves, and its buffer can be written to.
             let frame = frame;
-            with_frame(&frame, time, |frame| search.run(finder, frame))
+            with_frame(&frame, time, |frame| job.run(finder, frame))
         });
         Ok(Faces::Pending(pending))
     }
@@ -311,28 +312,28 @@ impl State {
         drains: bool,
         schedule: &Mutex<Schedule>,
     ) -> Option<(gst::Buffer, Result<Outcome, Failure>)> {
-        let is_full = self.flights.len() > self.max_flights();
-        if !(is_full || drains || self.flights.front_mut()?.is_done()) {
+        let is_full = self.in_flight.len() > self.max_in_flight();
+        if !(is_full || drains || self.in_flight.front_mut()?.is_done()) {
             return None;
         }
-        let flight = self.flights.pop_front()?;
-        self.moment = flight.moment;
+        let frame = self.in_flight.pop_front()?;
+        self.frame_time = frame.frame_time;
         let complete = |work| contained(|| self.complete(work, schedule));
-        Some((flight.buffer, flight.work.and_then(complete)))
+        Some((frame.buffer, frame.work.and_then(complete)))
     }
 
     /// Maximum number of frames under way. More than workers, so that no worker waits while this
     /// thread decodes or completes a frame, or while another one takes longer than usual.
-    pub fn max_flights(&self) -> usize {
+    pub fn max_in_flight(&self) -> usize {
         let workers = self.engine.workers.as_ref().map(Workers::count);
-        workers.map_or(0, |count| 2 * count + SPARE_FLIGHTS)
+        workers.map_or(0, |count| 2 * count + SPARE_FRAMES)
     }
 
     fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {
         let report = match work {
             Work::Unanalyzed(status) => return Ok(self.without_analysis(status)),
             Work::Hold(frame) => self.engine.analyzer.hold(&frame),
-            Work::Search {
+            Work::Detect {
                 faces,
                 arrival,
                 start,
@@ -346,10 +347,10 @@ impl State {
     }
 
     /// The arrival of a frame at the running time `now`; `None` if it has no timestamp.
-    fn arrival(&self, now: Option<gst::ClockTime>, moment: Moment) -> Option<Arrival> {
+    fn arrival(&self, now: Option<gst::ClockTime>, frame_time: FrameTime) -> Option<Arrival> {
         Some(Arrival {
             now: now?.into(),
-            time: moment.running_time?.into(),
+            time: frame_time.running_time?.into(),
             period: self.period,
         })
     }
@@ -373,7 +374,7 @@ impl State {
         let frame = self.info.as_ref().map(FrameShape::from);
         Outcome {
             messages: self.messages(&report),
-            sightings: self.sightings.see(&report, self.moment.running_time),
+            track_times: self.history.observe(&report, self.frame_time.running_time),
             frame: frame.unwrap_or(FrameShape::square(report.width, report.height)),
             notices: self.engine.analyzer.take_notices(),
             report,
@@ -385,20 +386,20 @@ impl State {
         structures.extend(self.arrivals(report));
         structures.extend(self.neutral_messages());
         if self.engine.plan.live.post_messages == PostMessages::EveryFrame {
-            structures.push(messages::frame(report, self.moment));
+            structures.push(messages::frame(report, self.frame_time));
         }
         structures
     }
 
     fn departures(&mut self) -> Vec<gst::Structure> {
         let left = self.engine.analyzer.take_left();
-        left.iter().for_each(|id| self.sightings.forget(*id));
+        left.iter().for_each(|id| self.history.forget(*id));
         self.face_messages("face-left", left)
     }
 
     fn arrivals(&self, report: &FrameReport) -> Vec<gst::Structure> {
         let mut ids: Vec<_> = report.faces.iter().map(|face| face.id).collect();
-        ids.retain(|id| !self.sightings.contains(*id));
+        ids.retain(|id| !self.history.contains(*id));
         ids.sort_unstable();
         self.face_messages("face-entered", ids)
     }
@@ -419,7 +420,7 @@ impl State {
         if self.engine.plan.live.post_messages == PostMessages::None {
             return Vec::new();
         }
-        let message = |id| messages::face(event, id, self.moment);
+        let message = |id| messages::face(event, id, self.frame_time);
         ids.into_iter().map(message).collect()
     }
 }

@@ -54,7 +54,7 @@ use gst_base::subclass::prelude::*;
 
 use super::frame::{self, FrameError};
 use super::pace::Counter;
-use crate::meta::{self, Absence, FaceTrackMeta, Fit, MetaError};
+use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::image::Layout;
@@ -76,7 +76,7 @@ struct State {
     counter: Counter,
     /// Warnings that were posted.
     warned: BTreeSet<String>,
-    absence: Absence,
+    missing_meta: MissingMetaCounter,
 }
 
 impl State {
@@ -160,12 +160,12 @@ impl FaceTrackOverlay {
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
         let is_absent = matches!(drawn, Err(FrameError::Meta(MetaError::Absent)));
-        let is_remarkable = state.absence.count(!is_absent);
+        let should_warn = state.missing_meta.count(!is_absent);
         let why = drawn.err().filter(|_| !is_absent);
         let warning = why.and_then(|why| state.new_warning(&why));
         drop(state);
-        if is_remarkable {
-            self.warn_of_absence();
+        if should_warn {
+            self.warn_missing_meta();
         }
         if let Some(warning) = warning {
             self.warn(&warning);
@@ -179,7 +179,7 @@ impl FaceTrackOverlay {
         gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
     }
 
-    fn warn_of_absence(&self) {
+    fn warn_missing_meta(&self) {
         self.warn(meta::remedy(Some(self.obj().src_pad())));
     }
 
@@ -280,16 +280,16 @@ impl BaseTransformImpl for FaceTrackOverlay {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let is_remarkable = match event.view() {
+        let should_warn = match event.view() {
             gst::EventView::StreamStart(_) => {
-                lock(&self.state).absence = Absence::default();
+                lock(&self.state).missing_meta = MissingMetaCounter::default();
                 false
             }
-            gst::EventView::Eos(_) => lock(&self.state).absence.end(),
+            gst::EventView::Eos(_) => lock(&self.state).missing_meta.end(),
             _ => false,
         };
-        if is_remarkable {
-            self.warn_of_absence();
+        if should_warn {
+            self.warn_missing_meta();
         }
         self.parent_sink_event(event)
     }

@@ -23,12 +23,12 @@ use gst_analytics::prelude::*;
 use gst_analytics::{AnalyticsODMtd, AnalyticsRelationMeta, AnalyticsTrackingMtd, RelTypes};
 
 use crate::meta::region::{self, Canvas};
-use crate::meta::sightings::Sighting;
+use crate::meta::track_times::TrackTimes;
 use facetrack::blendshape::Blendshapes;
 use facetrack::observation::Observation;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// Adds the faces of a report; `sightings` has one entry for each. Returns the id of each face's
+/// Adds the faces of a report; `times` has one entry for each. Returns the id of each face's
 /// detection, which its region of interest gets too, so that DL Streamer finds one by the other,
 /// and the number of pieces.
 ///
@@ -38,12 +38,12 @@ pub(crate) fn add(
     buffer: &mut gst::BufferRef,
     report: &FrameReport,
     canvas: Canvas,
-    sightings: &[Sighting],
+    times: &[TrackTimes],
 ) -> Result<(Vec<u32>, Option<u32>), glib::BoolError> {
     let before = AnalyticsRelationMeta::add(buffer).len();
-    let faces = std::iter::zip(&report.faces, sightings);
+    let faces = std::iter::zip(&report.faces, times);
     let numbers = faces
-        .map(|(face, sighting)| add_face(buffer, face, canvas, *sighting))
+        .map(|(face, time)| add_face(buffer, face, canvas, *time))
         .collect::<Result<_, _>>()?;
     let pieces = AnalyticsRelationMeta::add(buffer).len() - before;
     Ok((numbers, u32::try_from(pieces).ok()))
@@ -66,10 +66,10 @@ fn add_face(
     buffer: &mut gst::BufferRef,
     tracked: &TrackedFace,
     canvas: Canvas,
-    sighting: Sighting,
+    time: TrackTimes,
 ) -> Result<u32, glib::BoolError> {
     let detection = add_detection(buffer, &tracked.face, canvas)?;
-    let tracking = add_tracking(buffer, tracked.id, sighting)?;
+    let tracking = add_tracking(buffer, tracked.id, time)?;
     AnalyticsRelationMeta::add(buffer).set_relation(RelTypes::RELATE_TO, detection, tracking)?;
     if let Some(blendshapes) = &tracked.face.blendshapes {
         let classification = add_classification(buffer, blendshapes)?;
@@ -97,15 +97,15 @@ fn add_detection(
 fn add_tracking(
     buffer: &mut gst::BufferRef,
     track: u32,
-    sighting: Sighting,
+    time: TrackTimes,
 ) -> Result<u32, glib::BoolError> {
     let mut relations = AnalyticsRelationMeta::add(buffer);
-    let first = sighting.first;
+    let first = time.first;
     let id = relations.add_tracking_mtd(u64::from(track), first)?.id();
     let mut tracking = relations
         .mtd_mut::<AnalyticsTrackingMtd>(id)
         .ok_or_else(|| glib::bool_error!("the tracking metadata of track {track} is missing"))?;
-    tracking.update_last_seen(sighting.last)?;
+    tracking.update_last_seen(time.last)?;
     Ok(id)
 }
 

@@ -4,7 +4,7 @@
 use gst::glib;
 
 use super::region::Canvas;
-use super::sightings::Sighting;
+use super::track_times::TrackTimes;
 use facetrack::report::FrameReport;
 
 /// Adds nothing. The number of each face's region of interest is its track's.
@@ -12,7 +12,7 @@ pub(super) fn add(
     _: &mut gst::BufferRef,
     report: &FrameReport,
     _: Canvas,
-    _: &[Sighting],
+    _: &[TrackTimes],
 ) -> Result<(Vec<u32>, Option<u32>), glib::BoolError> {
     Ok((report.faces.iter().map(|face| face.id).collect(), None))
 }

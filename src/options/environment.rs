@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::field::Field;
 use super::{Defaults, Row, text};
-use facetrack::device::{DeviceChoice, Gate};
+use facetrack::device::{DeviceChoice, GpuPolicyEnv};
 use facetrack::engine::EngineKind;
 use facetrack::words::parse_switch;
 
@@ -182,8 +182,8 @@ pub(crate) struct EnvWarning {
 
 impl EnvWarning {
     /// The warning of a variable that should switch the GPU off or not, and is invalid.
-    pub fn of_gate(environment: &Environment) -> Option<Self> {
-        let (variable, value) = Gate::invalid_switch(&|name| environment.get(name))?;
+    pub fn of_gpu_policy(environment: &Environment) -> Option<Self> {
+        let (variable, value) = GpuPolicyEnv::invalid_switch(&|name| environment.get(name))?;
         Some(Self {
             variable,
             value,
@@ -344,7 +344,10 @@ mod tests {
     #[test]
     fn the_table_has_every_variable() {
         let is_known = |name: &str| variables().any(|(_, variable)| variable.name == name);
-        for name in Gate::VARIABLES.into_iter().chain(LibrarySearch::VARIABLES) {
+        for name in GpuPolicyEnv::VARIABLES
+            .into_iter()
+            .chain(LibrarySearch::VARIABLES)
+        {
             assert!(is_known(name), "{name}");
         }
         let text = table();

@@ -198,23 +198,23 @@ impl Defaults for FaceTrackSettings {
             "Move faces in frames that are not analysed, with the velocity between the last two analysed frames, and for at most the time between these two; false = hold them in place",
         "late-frames": schedule.late_frames, playing =>
             "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or fewer if that would take more than a quarter of the time",
-        "workers": workers, range(0.0, 256.0, "frames"), neutral =>
+        "workers": workers, range(0.0, 256.0, "frames"), cosmetic =>
             "Number of frames to analyse at once; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video. mediapipe and openseeface analyse several frames at once only with running-mode=image, insightface only on the CPU",
-        "threads": config.threads, range(1.0, 256.0, "threads"), of(Setting::Networks), neutral =>
+        "threads": config.threads, range(1.0, 256.0, "threads"), of(Setting::Networks), cosmetic =>
             "Number of threads that analyse a frame. Each thread measures one face at a time. With fewer faces than threads, several threads run the larger networks of a face together. With opencv-yunet, opencv-yunet-pyfeat and eos, the threads also run the detector together, with insightface all networks. To analyse more frames at once, set workers",
-        "model": config.model, of(Setting::Model), neutral =>
+        "model": config.model, of(Setting::Model), cosmetic =>
             "Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin; its other files are searched for in the same folder first; insightface: folder or name of a pack, such as buffalo_l",
-        "detector-model": config.detector_model, of(Setting::ModelParts), neutral =>
+        "detector-model": config.detector_model, of(Setting::ModelParts), cosmetic =>
             "Model file of the face detector, for engines with several models; unset = the published model in models-dir or the default folders",
-        "landmark-model": config.landmark_model, of(Setting::ModelParts), neutral =>
+        "landmark-model": config.landmark_model, of(Setting::ModelParts), cosmetic =>
             "Model file of the landmarks, for engines with several models. opencv-yunet-pyfeat and eos: a face_landmarker.task; openseeface: a lm_model*_opt.onnx, or its number from -3 to 4. Unset = the published model in models-dir or the default folders; with openseeface, the best of its models that is available there",
-        "gaze-model": config.gaze_model, of(Setting::GazeModel), neutral =>
+        "gaze-model": config.gaze_model, of(Setting::GazeModel), cosmetic =>
             "Model file of the gaze, for engines with several models; unset = the published model in models-dir or the default folders",
-        "models-dir": config.paths.models_dir, of(Setting::Models), neutral =>
+        "models-dir": config.paths.models_dir, of(Setting::Models), cosmetic =>
             "Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models",
         "runtime": config.runtime, of(Setting::Networks) =>
             "Runtime of the networks on the CPU; ONNX Runtime is loaded only when a network needs it",
-        "onnxruntime": config.paths.runtime, of(Setting::Networks), neutral =>
+        "onnxruntime": config.paths.runtime, of(Setting::Networks), cosmetic =>
             "Path of libonnxruntime.so, whose code is loaded into the process: a library that every user can replace is refused; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader",
         "script": config.script, of(Setting::Script) =>
             "Faces of the engine scripted, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face",
@@ -231,19 +231,19 @@ impl Defaults for FaceTrackSettings {
             "Id of the face that select=id reports",
         "device": request.device =>
             "Device for the networks, for engines that can use a GPU; other engines always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found",
-        "gpu-id": gpu_id, range(-1.0, 63.0, ""), of(Setting::Gpu), neutral =>
+        "gpu-id": gpu_id, range(-1.0, 63.0, ""), of(Setting::Gpu), cosmetic =>
             "CUDA device; -1 = the device with the most free memory",
-        "gpu-fallback": request.fallback, of(Setting::Gpu), neutral =>
+        "gpu-fallback": request.fallback, of(Setting::Gpu), cosmetic =>
             "Fall back to the CPU if no usable GPU is found",
-        "gpu-max-vram": gpu_max_vram, range(1.0, 1_048_576.0, "MiB"), of(Setting::Gpu), neutral =>
+        "gpu-max-vram": gpu_max_vram, range(1.0, 1_048_576.0, "MiB"), of(Setting::Gpu), cosmetic =>
             "Maximum GPU memory that ONNX Runtime may use",
         "gpu-min-free-vram": gpu_min_free_vram, range(0.0, 1_048_576.0, "MiB"), of(Setting::Gpu),
-            neutral =>
+            cosmetic =>
             "Minimum free memory of a usable GPU",
-        "cuda-lib-path": cuda_lib_path, of(Setting::Gpu), neutral =>
+        "cuda-lib-path": cuda_lib_path, of(Setting::Gpu), cosmetic =>
             "Folder with the CUDA libraries, whose code is loaded into the process, or with a Python environment that has NVIDIA's packages. A library that every user can replace is refused. The folder is searched first, before CUDA_HOME, the loader's path and /usr/local/cuda*",
         "warm-up-runs": request.tuning.warm_up_runs, range(0.0, 1000.0, "runs"), of(Setting::Gpu),
-            neutral =>
+            cosmetic =>
             "Number of runs on the GPU before the first frame, so that the first frame is not delayed by the setup",
         "cudnn-conv-algo-search": request.tuning.conv_algorithm_search, of(Setting::Gpu) =>
             "Choice of cuDNN's convolution algorithms",
@@ -251,9 +251,9 @@ impl Defaults for FaceTrackSettings {
             "Use TF32, a 10-bit mantissa, for multiplications on Ampere and newer GPUs: less exact landmarks; no effect with tensorrt",
         "deterministic": request.tuning.deterministic, of(Setting::Gpu) =>
             "Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; an error together with tensorrt",
-        "arena-shrinkage": request.tuning.arena_shrinkage, of(Setting::Gpu), neutral =>
+        "arena-shrinkage": request.tuning.arena_shrinkage, of(Setting::Gpu), cosmetic =>
             "Release GPU memory after each run, slower; no effect with cuda-graph",
-        "pinned-io": request.tuning.pinned_io, of(Setting::Gpu), neutral =>
+        "pinned-io": request.tuning.pinned_io, of(Setting::Gpu), cosmetic =>
             "Copy to and from the GPU through page-locked memory that is bound once",
         "cuda-graph": request.tuning.cuda_graph, of(Setting::Gpu) =>
             "Record the runs of the networks as CUDA graphs and replay them; no effect with tensorrt",
@@ -261,9 +261,9 @@ impl Defaults for FaceTrackSettings {
             "Run networks with TensorRT on the same GPU. Its engines are built at each start, which takes long",
         "fp16": request.tuning.fp16, of(Setting::Gpu) =>
             "Run networks in half precision on the GPU if the pack has them in half precision; with tensorrt, wherever it is faster",
-        "post-messages": post_messages, playing, neutral => "Element messages on the bus",
+        "post-messages": post_messages, playing, cosmetic => "Element messages on the bus",
         "profile-interval": profile_interval, playing, range(0.0, i32::MAX as f64, "frames"),
-            neutral =>
+            cosmetic =>
             "Interval at which the time of each stage is logged; 0 = never",
     ];
 

@@ -67,7 +67,7 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that no result depends on, such as the folder of the models: their hashes count.
-    pub const fn neutral(mut self) -> Self {
+    pub const fn cosmetic(mut self) -> Self {
         self.changes_results = false;
         self
     }

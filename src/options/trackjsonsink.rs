@@ -49,9 +49,9 @@ impl Defaults for JsonSinkSettings {
 
     /// In the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
-        "location": location, neutral => "File to write; unset or - = standard output, always as jsonl",
+        "location": location, cosmetic => "File to write; unset or - = standard output, always as jsonl",
         "format": format => "Format of the record",
-        "overwrite": overwrite, neutral =>
+        "overwrite": overwrite, cosmetic =>
             "Replace an existing file; false = an existing file is an error",
         "blendshape-profile": blendshape_profile, checked(check_profile) =>
             "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (without tongueOut; _neutral, a channel of MediaPipe, is always written) or custom (blendshape-keys)",
@@ -65,7 +65,7 @@ impl Defaults for JsonSinkSettings {
         "fill-gaps": fill_gaps =>
             "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
         "fill-by": fill_by => "Missing frames that are filled",
-        "video-path": video_path, neutral =>
+        "video-path": video_path, cosmetic =>
             "Path of the video in the record; unset = path or URI of the source",
     ];
 }

@@ -107,7 +107,7 @@ impl TrackJsonLoad {
     }
 
     /// Warns if many buffers have no record that could have one, which is probably a mistake.
-    fn warn_of_strangers(&self) {
+    fn warn_unmatched(&self) {
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let (matched, unmatched) = (count(&self.matched), count(&self.unmatched));
         let buffers = matched + unmatched;
@@ -231,7 +231,7 @@ impl BaseTransformImpl for TrackJsonLoad {
                 let (start, duration, continuity) = stream::extent_of_gap(gap);
                 self.with(|replaying| replaying.counter.gap(start, duration, continuity));
             }
-            gst::EventView::Eos(_) => self.warn_of_strangers(),
+            gst::EventView::Eos(_) => self.warn_unmatched(),
             _ => (),
         }
         self.parent_sink_event(event)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gst::glib;
 use thiserror::Error;
 
-use crate::meta::{FaceTrackMeta, FrameShape, Sightings};
+use crate::meta::{FaceTrackMeta, FrameShape, TrackHistory};
 use crate::options::{LoadSettings, MatchBy};
 use crate::shown::Shown;
 use crate::stream::{self, VideoTimes};
@@ -66,7 +66,7 @@ pub(super) struct Replaying {
     /// The stream's frames.
     video: FrameShape,
     /// Since when the faces have been seen in this pass through the file.
-    sightings: Sightings,
+    history: TrackHistory,
 }
 
 impl Replaying {
@@ -91,7 +91,7 @@ impl Replaying {
             match_by: settings.match_by,
             tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
-            sightings: Sightings::default(),
+            history: TrackHistory::default(),
         })
     }
 
@@ -132,7 +132,7 @@ impl Replaying {
         let segment = segment.downcast_ref::<gst::ClockTime>();
         let start = segment.and_then(|segment| segment.time());
         let start = start.map_or(0, gst::ClockTime::nseconds);
-        self.sightings = Sightings::default();
+        self.history = TrackHistory::default();
         self.is_first = self.is_sought;
         if std::mem::take(&mut self.is_sought) {
             self.counter.seek(start, self.replay.fps());
@@ -155,8 +155,8 @@ impl Replaying {
         };
         let segment = segment.clone().downcast::<gst::ClockTime>();
         let now = segment.unwrap_or_default().to_running_time(buffer.pts());
-        let sightings = self.sightings.see(&report, now);
-        FaceTrackMeta::attach_seen(buffer, &report, self.video, &sightings)?;
+        let times = self.history.observe(&report, now);
+        FaceTrackMeta::attach_seen(buffer, &report, self.video, &times)?;
         Ok(true)
     }
 

@@ -217,8 +217,8 @@ impl TrackJsonSink {
             // Programs that wait for the end of a record that broke off wait for this one.
             return !is_empty;
         }
-        if recording.absence.end() {
-            self.warn_of_absence();
+        if recording.missing_meta.end() {
+            self.warn_missing_meta();
         }
         let promise = upstream::promise(pad, &recording.following);
         let location = recording.config.destination.name();
@@ -274,7 +274,7 @@ impl TrackJsonSink {
         element::post(self.obj().upcast_ref(), done);
     }
 
-    fn warn_of_absence(&self) {
+    fn warn_missing_meta(&self) {
         gst::element_imp_warning!(
             self,
             StreamError::Failed,
@@ -453,9 +453,9 @@ impl BaseSinkImpl for TrackJsonSink {
     fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let sink = self.obj();
         let may_drop = sink.is_qos() || sink.max_lateness() >= 0;
-        let shows_absence = self.record(|recording| recording.buffer(buffer, may_drop))?;
-        if shows_absence {
-            self.warn_of_absence();
+        let should_warn = self.record(|recording| recording.buffer(buffer, may_drop))?;
+        if should_warn {
+            self.warn_missing_meta();
         }
         Ok(gst::FlowSuccess::Ok)
     }

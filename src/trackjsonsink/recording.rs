@@ -13,7 +13,7 @@ use super::following::Following;
 use super::output::Output;
 use super::partial::RecordFile;
 use super::{CAT, TrackJsonSink};
-use crate::meta::{Absence, FaceTrackMeta, FrameShape, MetaError};
+use crate::meta::{FaceTrackMeta, FrameShape, MetaError, MissingMetaCounter};
 use crate::options::{self, Format};
 use crate::{stream, video};
 use facetrack::record::completeness::{Ending, Found, Promise};
@@ -41,7 +41,7 @@ pub(super) struct Recording {
     last_source: Option<Arc<ReportSource>>,
     /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
-    pub(super) absence: Absence,
+    pub(super) missing_meta: MissingMetaCounter,
     /// Hears of dropped frames.
     _listener: Option<Listener>,
     /// Whether unreadable metadata was already reported.
@@ -95,7 +95,7 @@ impl Recording {
             unlocked,
             last_source: None,
             last_analysis: None,
-            absence: Absence::default(),
+            missing_meta: MissingMetaCounter::default(),
             warned: false,
         })
     }
@@ -185,7 +185,7 @@ impl Recording {
         })?;
         // Gap buffers are not analysed.
         let is_absent = report == Err(MetaError::Absent);
-        Ok(!(is_absent && is_gap) && self.absence.count(!is_absent))
+        Ok(!(is_absent && is_gap) && self.missing_meta.count(!is_absent))
     }
 
     /// Records an announced gap.

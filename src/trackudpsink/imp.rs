@@ -140,7 +140,7 @@ impl TrackUdpSink {
         Ok(listener.ok())
     }
 
-    fn warn_of_absence(&self) {
+    fn warn_missing_meta(&self) {
         let remedy = meta::remedy(None);
         gst::element_imp_warning!(
             self,
@@ -307,14 +307,14 @@ impl BaseSinkImpl for TrackUdpSink {
         let running_time = self.running_time(buffer);
         let mut state = lock(&self.state);
         let sending = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let is_remarkable = sending.absence.count(!is_absent);
+        let should_warn = sending.missing_meta.count(!is_absent);
         let sent = report.as_ref().map(|report| {
             let sent = sending.send(report, time_of_day(), running_time);
             (report, sent)
         });
         drop(state);
-        if is_remarkable {
-            self.warn_of_absence();
+        if should_warn {
+            self.warn_missing_meta();
         }
         match sent {
             Ok((report, sent)) => self.on_sent(&report.source.engine, sent),
@@ -327,19 +327,19 @@ impl BaseSinkImpl for TrackUdpSink {
     }
 
     fn event(&self, event: gst::Event) -> bool {
-        let (mut is_remarkable, mut problem) = (false, None);
+        let (mut should_warn, mut problem) = (false, None);
         if let Some(sending) = lock(&self.state).as_mut() {
             match event.view() {
                 gst::EventView::StreamStart(_) => sending.restart(),
                 gst::EventView::Eos(_) => {
-                    is_remarkable = sending.absence.end();
+                    should_warn = sending.missing_meta.end();
                     problem = sending.end();
                 }
                 _ => (),
             }
         }
-        if is_remarkable {
-            self.warn_of_absence();
+        if should_warn {
+            self.warn_missing_meta();
         }
         if let Some(problem) = problem {
             self.warn_of(problem, "the faces of this stream");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::network::Network;
 use super::receiver::Destination;
-use crate::meta::Absence;
+use crate::meta::MissingMetaCounter;
 use facetrack::engine::EngineKind;
 use facetrack::packet::{Avatar, Coverage, Encoder, Frame, Lack, Slots, View};
 use facetrack::report::FrameReport;
@@ -24,7 +24,7 @@ pub(super) struct Sending {
     coverage: Coverage,
     /// Whether faces of this stream that cannot be sent were already reported.
     told: bool,
-    pub(super) absence: Absence,
+    pub(super) missing_meta: MissingMetaCounter,
 }
 
 /// Numbers of sent and unsent packets of a frame.
@@ -66,7 +66,7 @@ impl Sending {
             },
             coverage: Coverage::default(),
             told: false,
-            absence: Absence::default(),
+            missing_meta: MissingMetaCounter::default(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Sending {
         self.slots = Slots::default();
         self.coverage = Coverage::default();
         self.told = false;
-        self.absence = Absence::default();
+        self.missing_meta = MissingMetaCounter::default();
     }
 
     /// The stream ends. Returns a problem that was not reported yet.

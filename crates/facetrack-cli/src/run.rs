@@ -4,27 +4,27 @@
 
 mod arguments;
 mod child;
-mod claim;
+mod dispatcher;
 mod display;
 mod events;
 mod failures;
 mod fetching;
 mod inputs;
 mod key;
-mod lane;
 mod lists;
-mod marker;
 pub mod names;
-mod parts;
 mod plan;
+mod process_group;
 mod queue;
-mod running;
 mod seats;
+mod segment_plan;
 mod segments;
 mod shard;
 mod staging;
+mod status_file;
 mod summary;
 mod units;
+mod video_lock;
 
 use std::error::Error;
 use std::io;
@@ -35,18 +35,18 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use facetrack_jobs::Refused;
+use facetrack_jobs::SetupError;
 use serde_json::{Map, Value};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 pub use arguments::RunArguments;
 use child::{Crew, Worker};
+use dispatcher::Dispatcher;
 use display::Display;
 use events::Event;
 use inputs::{Inputs, Video};
-use lane::Lane;
-use plan::Task;
+use plan::VideoJob;
 use queue::{Queue, Stop};
 use seats::Seats;
 use shard::Shard;
@@ -84,7 +84,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     watch_signals(&stop)?;
     let (message, is_usage) = match Run::prepare(arguments, &stop) {
         Ok((run, worker)) => return run.execute(worker),
-        Err(Refused { message, is_usage }) => (message, is_usage),
+        Err(SetupError { message, is_usage }) => (message, is_usage),
     };
     output::complain(format_args!("facetrack run: {message}"));
     Ok(if stop.load(Ordering::Relaxed) {
@@ -142,19 +142,19 @@ impl<'a> Run<'a> {
     fn prepare(
         arguments: &'a RunArguments,
         stop: &Arc<AtomicBool>,
-    ) -> Result<(Self, Worker), Refused> {
-        let inputs = inputs::collect(arguments).map_err(Refused::usage)?;
+    ) -> Result<(Self, Worker), SetupError> {
+        let inputs = inputs::collect(arguments).map_err(SetupError::usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
-        let shard = shard.map_err(Refused::usage)?;
-        failures::check(arguments, shard, &inputs.videos).map_err(Refused::usage)?;
+        let shard = shard.map_err(SetupError::usage)?;
+        failures::check(arguments, shard, &inputs.videos).map_err(SetupError::usage)?;
         let Inputs { mut videos, notes } = inputs;
         videos.retain(|video| shard.has(&video.id));
         let command = arguments.fetch.clone();
         let staging = command.map(|command| Staging::new(command, arguments.timeout));
-        let staging = staging.transpose().map_err(Refused::other)?;
+        let staging = staging.transpose().map_err(SetupError::other)?;
         let (crew, worker) = Crew::start(arguments, stop)?;
         if arguments.segment.is_some() {
-            check_parts(&crew.ready.options).map_err(Refused::usage)?;
+            check_parts(&crew.ready.options).map_err(SetupError::usage)?;
         }
         let run = Self {
             arguments,
@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
     /// Tracks the videos that are left, and returns why that stopped early.
     fn track(
         &self,
-        tasks: Vec<Task>,
+        tasks: Vec<VideoJob>,
         worker: Worker,
         display: &mut Display,
     ) -> Result<Option<Stop>, StoreError> {
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
         let seats = Seats::new(jobs, worker);
         let (queue, seats) = (&queue, &seats);
-        let lane = |number, events| Lane {
+        let lane = |number, events| Dispatcher {
             number,
             run: self,
             queue,

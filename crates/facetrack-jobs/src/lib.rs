@@ -17,7 +17,7 @@ pub enum Request {
     /// [`Answer::Refused`].
     Setup(Setup),
     /// Tracks a video. The answer is [`Answer::Done`], after any number of [`Answer::Progress`].
-    Job(Box<Job>),
+    Track(Box<TrackRequest>),
     /// Asks how long a video is. The answer is [`Answer::Measured`].
     Measure(PathBuf),
     /// Stops the video at the next frame.
@@ -37,31 +37,31 @@ pub struct Setup {
 
 /// A video to track.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Job {
+pub struct TrackRequest {
     /// The video.
     pub video: PathBuf,
     /// Its name in the record.
     pub name: String,
     /// The record to write. An existing one is replaced.
     pub record: PathBuf,
-    /// The part of the video to track.
-    pub part: Part,
+    /// The segment of the video to track.
+    pub segment: Segment,
     /// Time to track before the part, s, which is not in the record. Set only for parts whose
     /// records are joined. Then a part after the end of the video is no failure, and `complete` in
     /// the record is about the end of the video, not of the part.
     pub warm_up: Option<f64>,
 }
 
-/// A part of a video in stream time, s.
+/// A segment of a video in stream time, s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Segment {
     /// Time of the first frame; `None` for the first frame of the video.
     pub start: Option<f64>,
     /// Time after the last frame; `None` for the end of the video.
     pub stop: Option<f64>,
 }
 
-impl Part {
+impl Segment {
     /// Whether this is the whole video.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -76,7 +76,7 @@ pub enum Answer {
     /// The engine is loaded.
     Ready(Ready),
     /// The settings are invalid, or the engine cannot be loaded.
-    Refused(Refused),
+    Refused(SetupError),
     /// State of the current video.
     Progress(Progress),
     /// The video has ended.
@@ -102,14 +102,14 @@ pub struct Ready {
 
 /// Why a worker cannot start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct SetupError {
     /// The reason and the remedy.
     pub message: String,
     /// Whether a setting is wrong.
     pub is_usage: bool,
 }
 
-impl Refused {
+impl SetupError {
     /// A setting is wrong.
     #[must_use]
     pub fn usage(message: String) -> Self {
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn messages_are_lines() {
-        let request = Request::Job(Box::new(Job {
+        let request = Request::Track(Box::new(TrackRequest {
             video: "/a b/c\nd.mp4".into(),
-            ..Job::default()
+            ..TrackRequest::default()
         }));
         let mut sent = Vec::new();
         send(&mut sent, &request).expect("memory");

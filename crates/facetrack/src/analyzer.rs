@@ -4,7 +4,7 @@
 //!
 //! [`Analyzer::begin_frame`] looks for a hard cut, and [`Analyzer::find`] for faces.
 //! [`Analyzer::complete`] needs the frames in order, but not their pixels: all that it needs of a
-//! frame is in [`Found`]. So further frames may be searched before a frame is completed:
+//! frame is in [`Detections`]. So further frames may be searched before a frame is completed:
 //! [`Workers`](super::workers::Workers) do so in parallel if [`Finder::is_independent`].
 //! [`Analyzer::analyze`] does all steps.
 
@@ -24,7 +24,7 @@ use super::engine::{
 use super::geometry::Point;
 use super::image::ImageView;
 use super::motion::{self, Motion};
-use super::neutral::{Neutral, NeutralSettings};
+use super::neutral::{NeutralPose, NeutralSettings};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
@@ -63,7 +63,7 @@ pub struct Analyzer {
     profile: Arc<Profile>,
     selector: Selector,
     /// The rest values of blendshapes.
-    pub neutral: Neutral,
+    pub neutral: NeutralPose,
     /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     cuts: CutDetector,
@@ -98,7 +98,7 @@ struct Memory {
 
 /// The faces that were found in a frame, with all that is needed to complete them.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct Detections {
     frame: FrameOutline,
     faces: Vec<Observation>,
     source: Arc<ReportSource>,
@@ -110,23 +110,27 @@ pub struct Found {
 
 /// The search of a frame, with the settings at that frame.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct DetectJob {
     thresholds: Thresholds,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
     beginning: Beginning,
 }
 
-impl Search {
+impl DetectJob {
     /// Finds the faces in a frame with `finder`.
     ///
     /// # Errors
     /// Those of the finder.
-    pub fn run(self, finder: &mut dyn Finder, frame: &Frame<'_>) -> Result<Found, EngineError> {
+    pub fn run(
+        self,
+        finder: &mut dyn Finder,
+        frame: &Frame<'_>,
+    ) -> Result<Detections, EngineError> {
         let start = Instant::now();
         let find = || finder.find(frame, &self.thresholds);
         let faces = self.profile.time(Stage::Process, find)?;
-        Ok(Found {
+        Ok(Detections {
             frame: frame.outline(),
             faces,
             source: self.source,
@@ -145,7 +149,7 @@ impl Analyzer {
         source: ReportSource,
     ) -> Self {
         let mut analyzer = Self {
-            neutral: Neutral::new(engine.info.blendshapes.clone()),
+            neutral: NeutralPose::new(engine.info.blendshapes.clone()),
             engine,
             tracker: Tracker::new(tracker),
             tuning,
@@ -229,20 +233,20 @@ impl Analyzer {
     ///
     /// # Errors
     /// Those of the engine's finder.
-    pub fn find(&mut self, frame: &Frame<'_>) -> Result<Found, EngineError> {
+    pub fn find(&mut self, frame: &Frame<'_>) -> Result<Detections, EngineError> {
         // A failed frame has no faces to hold.
         self.last_faces = None;
-        let found = self.search().run(&mut *self.engine.finder, frame);
+        let found = self.detect_job().run(&mut *self.engine.finder, frame);
         self.collect_notices();
-        Ok(Found {
+        Ok(Detections {
             source: self.source.clone(),
             ..found?
         })
     }
 
     /// The search of the next frame, for another finder of the same engine.
-    pub fn search(&self) -> Search {
-        Search {
+    pub fn detect_job(&self) -> DetectJob {
+        DetectJob {
             thresholds: self.tuning.thresholds,
             source: self.source.clone(),
             profile: self.profile.clone(),
@@ -255,7 +259,7 @@ impl Analyzer {
     ///
     /// # Errors
     /// Those of the engine's completer.
-    pub fn complete(&mut self, found: Found) -> Result<FrameReport, EngineError> {
+    pub fn complete(&mut self, found: Detections) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
         let cut = found.shot != self.shot;
         if cut {

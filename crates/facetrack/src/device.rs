@@ -6,7 +6,7 @@
 
 use crate::words::choices;
 
-mod gate;
+mod gpu_policy;
 mod libraries;
 mod memory;
 mod negotiate;
@@ -17,12 +17,12 @@ mod request;
 mod validation;
 
 pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
-pub use gate::Gate;
+pub use gpu_policy::GpuPolicyEnv;
 pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
-pub use permit::{Claim, Permit, claim, turn};
+pub use permit::{MemoryReservation, Permit, reserve, turn};
 pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};

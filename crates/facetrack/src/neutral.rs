@@ -49,16 +49,16 @@ pub enum NeutralEvent {
 
 /// Rest values of the faces in a stream.
 #[derive(Debug, Default)]
-pub struct Neutral {
+pub struct NeutralPose {
     /// Channels of the engine.
     channels: Arc<[String]>,
     faces: BTreeMap<u32, Face>,
     /// Faces that have ended, the last one at the end.
     away: Vec<KnownFace>,
-    /// Since the last call of [`Neutral::take_events`], with the ids of the faces.
+    /// Since the last call of [`NeutralPose::take_events`], with the ids of the faces.
     events: Vec<(NeutralEvent, u32)>,
     /// Values for faces without own ones.
-    common: Option<Rest>,
+    common: Option<Baseline>,
     /// Whether learned values become the common ones.
     is_shared: bool,
     /// Whether the faces of the next frame are at rest.
@@ -66,14 +66,14 @@ pub struct Neutral {
 }
 
 /// A rest value for each channel, 0…1; 0 for a channel that is not corrected.
-type Rest = Arc<[f32]>;
+type Baseline = Arc<[f32]>;
 
 /// A face.
 #[derive(Debug, Default)]
 struct Face {
     /// Its box when it was seen last.
     place: Rect,
-    rest: Option<Rest>,
+    rest: Option<Baseline>,
     learning: Option<Learning>,
 }
 
@@ -82,7 +82,7 @@ struct Face {
 struct KnownFace {
     /// Its box when it was seen last.
     place: Rect,
-    rest: Rest,
+    rest: Baseline,
 }
 
 /// Rest values that are being learned.
@@ -96,7 +96,7 @@ struct Learning {
     samples: Vec<Vec<f32>>,
 }
 
-impl Neutral {
+impl NeutralPose {
     /// Without rest values, for an engine with these `channels`.
     pub fn new(channels: Arc<[String]>) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Neutral {
     /// within its own size, or of the only face that has rest values if it is the only one in the
     /// picture. Landmarks do not show who it is: measured in four people, the shape of the same face
     /// in two poses differs as much as the shapes of two faces.
-    fn kept(&self, place: Rect, faces: &[TrackedFace]) -> Option<Rest> {
+    fn kept(&self, place: Rect, faces: &[TrackedFace]) -> Option<Baseline> {
         let is_seen = |id: &u32| faces.iter().any(|face| face.id == *id);
         let unseen = self.faces.iter().filter(|(id, _)| !is_seen(id));
         let unseen = unseen.filter_map(|(_, face)| face.known());
@@ -179,7 +179,7 @@ impl Neutral {
             return measured;
         };
         if let Some(samples) = face.learn(measured.values(), time) {
-            let rest = rest(&samples, &self.channels);
+            let rest = baseline(&samples, &self.channels);
             if self.is_shared {
                 self.common = Some(rest.clone());
             }
@@ -219,7 +219,7 @@ impl Neutral {
         self.is_requested = false;
     }
 
-    /// The common rest values, as JSON for [`Neutral::set_common`]; `None` if there are none.
+    /// The common rest values, as JSON for [`NeutralPose::set_common`]; `None` if there are none.
     pub fn common(&self) -> Option<String> {
         let values = std::iter::zip(&*self.channels, &**self.common.as_ref()?);
         let values: IndexMap<_, _> = values.filter(|(name, _)| *name != NEUTRAL).collect();
@@ -297,7 +297,7 @@ impl Learning {
 }
 
 /// The medians of samples, which a blink does not change much.
-fn rest(samples: &[Vec<f32>], channels: &[String]) -> Rest {
+fn baseline(samples: &[Vec<f32>], channels: &[String]) -> Baseline {
     let median = |(index, name): (usize, &String)| {
         let values = samples.iter().filter_map(|values| values.get(index));
         let mut values: Vec<_> = values.copied().filter(|value| value.is_finite()).collect();
@@ -311,7 +311,7 @@ fn rest(samples: &[Vec<f32>], channels: &[String]) -> Rest {
 }
 
 /// `measured` with the values that remain over `rest`.
-fn corrected(measured: Blendshapes, rest: &Rest) -> Blendshapes {
+fn corrected(measured: Blendshapes, rest: &Baseline) -> Blendshapes {
     let values = std::iter::zip(measured.values(), &**rest);
     let values = values
         .map(|(value, rest)| over_rest(*value, *rest))
@@ -338,22 +338,22 @@ mod tests {
 
     const NAMES: [&str; 3] = [NEUTRAL, "jawOpen", "eyeBlinkLeft"];
 
-    fn neutral() -> Neutral {
-        Neutral::new(NAMES.map(str::to_owned).into())
+    fn neutral() -> NeutralPose {
+        NeutralPose::new(NAMES.map(str::to_owned).into())
     }
 
-    fn measured(neutral: &Neutral, values: [f32; 3]) -> Blendshapes {
+    fn measured(neutral: &NeutralPose, values: [f32; 3]) -> Blendshapes {
         Blendshapes::new(neutral.channels.clone(), values.to_vec())
     }
 
     /// Begins a frame with faces at different places.
-    fn begin(neutral: &mut Neutral, ids: &[u32], time: f64) {
+    fn begin(neutral: &mut NeutralPose, ids: &[u32], time: f64) {
         let places: Vec<_> = ids.iter().map(|id| (*id, 200.0 * *id as f32)).collect();
         begin_at(neutral, &places, time);
     }
 
     /// Begins a frame with faces at these x.
-    fn begin_at(neutral: &mut Neutral, places: &[(u32, f32)], time: f64) {
+    fn begin_at(neutral: &mut NeutralPose, places: &[(u32, f32)], time: f64) {
         let face = |(id, x): &(u32, f32)| TrackedFace {
             id: *id,
             face: Observation::from_bbox(Rect::new(*x, 0.0, SIDE, SIDE)),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     /// Corrects values of the face `id` at `ms`.
-    fn correct(neutral: &mut Neutral, id: u32, ms: u64, values: [f32; 3]) -> Blendshapes {
+    fn correct(neutral: &mut NeutralPose, id: u32, ms: u64, values: [f32; 3]) -> Blendshapes {
         let measured = measured(neutral, values);
         neutral.correct(id, measured, Duration::from_millis(ms))
     }
@@ -420,7 +420,7 @@ mod tests {
     }
 
     /// Learns the rest values 0.2 of the faces 1 at x = 0 and 2 at x = 200, which leave.
-    fn after_faces(count: usize) -> Neutral {
+    fn after_faces(count: usize) -> NeutralPose {
         let mut neutral = neutral();
         let places = &[(1, 0.0), (2, 200.0)][..count];
         for ms in [0, 500] {

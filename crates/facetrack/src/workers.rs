@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use super::analyzer::Found;
+use super::analyzer::Detections;
 use super::engine::{EngineError, Finder};
 use super::lock::lock;
 
@@ -25,7 +25,7 @@ pub struct Workers {
 type Job = Box<dyn FnOnce(&mut dyn Finder) + Send>;
 
 /// The result of a search, or the payload of its panic.
-type Outcome = Result<Result<Found, EngineError>, Box<dyn Any + Send>>;
+type Outcome = Result<Result<Detections, EngineError>, Box<dyn Any + Send>>;
 
 impl Workers {
     /// Starts a thread for each of `finders`.
@@ -54,9 +54,9 @@ impl Workers {
     }
 
     /// Searches a frame with `search` as soon as a worker is free.
-    pub fn search<S>(&self, search: S) -> Pending
+    pub fn detect<S>(&self, search: S) -> PendingDetections
     where
-        S: FnOnce(&mut dyn Finder) -> Result<Found, EngineError> + Send + 'static,
+        S: FnOnce(&mut dyn Finder) -> Result<Detections, EngineError> + Send + 'static,
     {
         let (sender, receiver) = mpsc::channel();
         let interest = Arc::new(());
@@ -73,7 +73,7 @@ impl Workers {
             // If no worker is left, the search ends as if it had panicked.
             let _ = jobs.send(Box::new(job));
         }
-        Pending {
+        PendingDetections {
             receiver,
             outcome: None,
             _interest: interest,
@@ -101,14 +101,14 @@ fn work(queue: &Mutex<Receiver<Job>>, mut finder: Box<dyn Finder>) {
 }
 
 /// The search of a frame by a worker. A search that has not begun is cancelled when this is dropped.
-pub struct Pending {
+pub struct PendingDetections {
     receiver: Receiver<Outcome>,
     /// The outcome, if it was received.
     outcome: Option<Outcome>,
     _interest: Arc<()>,
 }
 
-impl Pending {
+impl PendingDetections {
     /// Whether the search has ended.
     pub fn is_done(&mut self) -> bool {
         if self.outcome.is_none() {
@@ -124,7 +124,7 @@ impl Pending {
     ///
     /// # Panics
     /// If the search panicked, with its payload.
-    pub fn wait(self) -> Result<Found, EngineError> {
+    pub fn wait(self) -> Result<Detections, EngineError> {
         let received = self.outcome.map_or_else(|| self.receiver.recv(), Ok);
         let outcome = received.unwrap_or_else(|error| Err(Box::new(error.to_string())));
         outcome.unwrap_or_else(|payload| resume_unwind(payload))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use facetrack::container::Movie;
 use facetrack::lock::lock;
-use facetrack_jobs::Part;
+use facetrack_jobs::Segment;
 use gst::glib;
 use gst::prelude::*;
 use gst_video::VideoOrientationMethod;
@@ -166,10 +166,10 @@ pub fn set_stop(pad: &gst::Pad, stop: Option<u64>) {
 /// Plays files to their last frame. After a seek, matroskademux ends the segment at the duration
 /// that is in the file, and some programs leave out the last frame there. Without an edit list,
 /// qtdemux ends it at the duration of the track, after which frames are shown that begin late.
-pub fn keep_last_frames(decoder: &gst::Element, part: Part, movie: &Movie) {
+pub fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: &Movie) {
     let is_played_on = movie.frames.is_some() && movie.edits.is_empty();
     let demuxers = [
-        part.start.map(|_| "matroskademux"),
+        segment.start.map(|_| "matroskademux"),
         is_played_on.then_some("qtdemux"),
     ];
     let Some(bin) = decoder.downcast_ref::<gst::Bin>() else {

@@ -6,7 +6,7 @@
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use facetrack_jobs::Part;
+use facetrack_jobs::Segment;
 use gst_base::prelude::*;
 use gstfacetrack::trackjsonsink::{DECODE_ERRORS, TrackJsonSink};
 
@@ -68,16 +68,16 @@ fn is_damage(category: &str, level: gst::DebugLevel, text: &str) -> bool {
 
 /// Adds the frames in which damage is found to the decoding errors of the record. Decoders also log
 /// errors in frames outside of a part, where they are started and stopped.
-pub fn report_to(sink: &TrackJsonSink, part: Part) {
+pub fn report_to(sink: &TrackJsonSink, segment: Segment) {
     MESSAGES.store(0, Ordering::Relaxed);
     let has_begun = AtomicBool::new(false);
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
     sink.sink_pad().add_probe(kinds, move |pad, info| {
         let is_excluded = match info.buffer() {
-            Some(_) if !has_begun.swap(true, Ordering::Relaxed) => part.start.is_some(),
+            Some(_) if !has_begun.swap(true, Ordering::Relaxed) => segment.start.is_some(),
             // The sink counts these itself.
             Some(frame) => frame.flags().contains(gst::BufferFlags::DISCONT),
-            None if is_end(info) => part.stop.is_some(),
+            None if is_end(info) => segment.stop.is_some(),
             None => return gst::PadProbeReturn::Ok,
         };
         if MESSAGES.swap(0, Ordering::Relaxed) > 0 && !is_excluded {

@@ -2,7 +2,7 @@
 //! The loaded engine, which all videos share, and the settings of the record.
 
 use facetrack::printable::Line;
-use facetrack_jobs::{Ready, Refused, Setup};
+use facetrack_jobs::{Ready, Setup, SetupError};
 use gst::glib;
 use gst::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// A setting is invalid, or the engine cannot be loaded.
-    pub fn load(setup: &Setup) -> Result<Self, Refused> {
+    pub fn load(setup: &Setup) -> Result<Self, SetupError> {
         let mut engine = Self {
             facetrack: glib::Object::new(),
             properties: Vec::new(),
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Sets a property of `facetrack`, or of all records.
-    fn set(&mut self, name: &str, text: &str) -> Result<(), Refused> {
+    fn set(&mut self, name: &str, text: &str) -> Result<(), SetupError> {
         let sink: TrackJsonSink = glib::Object::new();
         if let Some(value) = value(self.facetrack.upcast_ref(), name, text)? {
             self.facetrack.set_property_from_value(name, &value);
@@ -100,7 +100,11 @@ impl Engine {
 }
 
 /// The value of a property of the element's own class; `None` if it has no such property.
-fn value(element: &gst::Element, name: &str, text: &str) -> Result<Option<glib::Value>, Refused> {
+fn value(
+    element: &gst::Element,
+    name: &str,
+    text: &str,
+) -> Result<Option<glib::Value>, SetupError> {
     let spec = element.find_property(name).filter(|spec| {
         let is_writable = spec.flags().contains(glib::ParamFlags::WRITABLE);
         is_writable && spec.owner_type() == element.type_()
@@ -116,22 +120,22 @@ fn value(element: &gst::Element, name: &str, text: &str) -> Result<Option<glib::
         .map_err(|expected| usage(format!("`{name}={text}`: {expected}")))
 }
 
-fn unknown(name: &str) -> Refused {
+fn unknown(name: &str) -> SetupError {
     usage(format!(
         "neither facetrack nor trackjsonsink has a property `{name}`. \
          `gst-inspect-1.0 facetrack` and `gst-inspect-1.0 trackjsonsink` list them"
     ))
 }
 
-fn usage(message: String) -> Refused {
-    Refused {
+fn usage(message: String) -> SetupError {
+    SetupError {
         message,
         is_usage: true,
     }
 }
 
 /// Takes an element to READY, passes its warnings on, and returns the message `facetrack-ready`.
-fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, Refused> {
+fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, SetupError> {
     let bus = gst::Bus::new();
     element.set_bus(Some(&bus));
     let changed = element.set_state(gst::State::Ready);
@@ -145,15 +149,15 @@ fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, Refused> {
         }
     }
     element.set_bus(None);
-    changed.map_err(|error| Refused {
+    changed.map_err(|error| SetupError {
         message: error.to_string(),
         is_usage: false,
     })?;
     Ok(ready)
 }
 
-fn refused(error: &glib::Error) -> Refused {
-    Refused {
+fn refused(error: &glib::Error) -> SetupError {
+    SetupError {
         message: error.message().to_owned(),
         is_usage: error.matches(gst::LibraryError::Settings),
     }

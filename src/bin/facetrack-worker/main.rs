@@ -48,7 +48,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     answer(&Answer::Ready(engine.ready.clone()))?;
     while let Some(request) = requests.next() {
         match request {
-            Request::Job(job) => {
+            Request::Track(job) => {
                 let outcome = playback::track(&engine, &job, &requests);
                 answer(&Answer::Done(Box::new(outcome)))?;
             }

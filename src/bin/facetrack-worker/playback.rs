@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use facetrack::container::Movie;
 use facetrack::printable::Line;
 use facetrack::record::joining::Stated;
-use facetrack_jobs::{Answer, Cause, Job, Outcome, Part, Progress, Status, send};
+use facetrack_jobs::{Answer, Cause, Outcome, Progress, Segment, Status, TrackRequest, send};
 use gst::glib;
 use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
@@ -38,7 +38,7 @@ const BEFORE_PART: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 const STREAMS_KNOWN: &str = "facetrack-worker-streams";
 
 /// Tracks a video. The engine stays loaded.
-pub fn track(engine: &Engine, job: &Job, requests: &Requests) -> Outcome {
+pub fn track(engine: &Engine, job: &TrackRequest, requests: &Requests) -> Outcome {
     let before = cpu_time();
     let outcome = play(engine, job, requests);
     engine.restore_device();
@@ -50,7 +50,7 @@ pub fn track(engine: &Engine, job: &Job, requests: &Requests) -> Outcome {
 }
 
 /// Plays a video, and once more if no video was found in it.
-fn play(engine: &Engine, job: &Job, requests: &Requests) -> Result<Outcome, String> {
+fn play(engine: &Engine, job: &TrackRequest, requests: &Requests) -> Result<Outcome, String> {
     let outcome = Playback::new(engine, job)?.run(requests);
     if outcome.status != Status::NoVideo {
         return Ok(outcome);
@@ -73,7 +73,7 @@ struct Playback {
     decoder: gst::Element,
     facetrack: FaceTrack,
     sink: TrackJsonSink,
-    part: Part,
+    segment: Segment,
     warm_up: Option<gst::ClockTime>,
     /// Statements of the container about the whole video.
     stated: Stated,
@@ -84,7 +84,7 @@ struct Playback {
 }
 
 impl Playback {
-    fn new(engine: &Engine, job: &Job) -> Result<Self, String> {
+    fn new(engine: &Engine, job: &TrackRequest) -> Result<Self, String> {
         let pipeline = gst::Pipeline::new();
         let file = make("filesrc")?;
         file.set_property("location", &job.video);
@@ -102,7 +102,7 @@ impl Playback {
         // Each video starts as the first one did.
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
-        damage::report_to(&sink, job.part);
+        damage::report_to(&sink, job.segment);
         let parts = Parts {
             file: &file,
             decoder: &decoder,
@@ -131,7 +131,7 @@ impl Playback {
             decoder,
             facetrack,
             sink,
-            part: job.part,
+            segment: job.segment,
             warm_up: job.warm_up.map(clock_time),
             stated,
             missing: None,
@@ -203,8 +203,8 @@ impl Playback {
     /// Duration of the tracked part, s.
     fn tracked_seconds(&self) -> Option<f64> {
         let end = self.progress().duration?;
-        let stop = self.part.stop.map_or(end, |stop| stop.min(end));
-        Some(stop - self.part.start.unwrap_or(0.0))
+        let stop = self.segment.stop.map_or(end, |stop| stop.min(end));
+        Some(stop - self.segment.start.unwrap_or(0.0))
     }
 
     /// The outcome, if the message ends the video.
@@ -246,7 +246,7 @@ impl Playback {
     fn is_empty_part(&self, error: &gst::message::Error) -> bool {
         let is_of_record = error.src() == Some(self.sink.upcast_ref());
         let is_empty = error.error().matches(gst::StreamError::Failed) && self.frames() == 0;
-        self.warm_up.is_some() && !self.part.is_whole() && is_of_record && is_empty
+        self.warm_up.is_some() && !self.segment.is_whole() && is_of_record && is_empty
     }
 
     fn on_structure(&mut self, structure: &gst::StructureRef) {
@@ -315,8 +315,8 @@ impl Playback {
         self.sink.begin_video_at(first);
         let first = gst::ClockTime::from_nseconds(first);
         let time = |seconds| clock_time(seconds) + first;
-        let start = self.part.start.map_or(first, time);
-        self.cut_out(start.nseconds(), self.part.stop.map(time));
+        let start = self.segment.start.map_or(first, time);
+        self.cut_out(start.nseconds(), self.segment.stop.map(time));
         let start = start.saturating_sub(self.warm_up.unwrap_or(BEFORE_PART));
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
         // The stop is left to `branch::end_at`: qtdemux takes it for a time of the track, and leaves
@@ -351,8 +351,8 @@ impl Drop for Playback {
 }
 
 /// The end of the first part of a video that is tracked in parts, which is played without a seek.
-fn first_part(job: &Job, pad: &gst::Pad, movie: Movie) -> Option<Overlap> {
-    let (warm_up, stop) = job.warm_up.zip(job.part.stop)?;
+fn first_part(job: &TrackRequest, pad: &gst::Pad, movie: Movie) -> Option<Overlap> {
+    let (warm_up, stop) = job.warm_up.zip(job.segment.stop)?;
     let edges = Edges {
         start: None,
         last: Some(
@@ -361,7 +361,7 @@ fn first_part(job: &Job, pad: &gst::Pad, movie: Movie) -> Option<Overlap> {
                 .nseconds(),
         ),
     };
-    let is_first = job.part.start.is_none();
+    let is_first = job.segment.start.is_none();
     is_first.then(|| Overlap::of(edges, pad.clone(), branch::video_clock(movie)))
 }
 
@@ -387,12 +387,12 @@ fn expect_streams(
     decoder: &gst::Element,
     input: gst::Pad,
     sink: &TrackJsonSink,
-    job: &Job,
+    job: &TrackRequest,
     movie: &Movie,
 ) {
-    let (part, is_divided) = (job.part, job.warm_up.is_some());
-    if part.stop.is_none() {
-        branch::keep_last_frames(decoder, part, movie);
+    let (segment, is_divided) = (job.segment, job.warm_up.is_some());
+    if segment.stop.is_none() {
+        branch::keep_last_frames(decoder, segment, movie);
     }
     let (bin, path, sink) = (pipeline.downgrade(), job.video.clone(), sink.downgrade());
     let movie = movie.clone();
@@ -406,9 +406,9 @@ fn expect_streams(
         {
             on_video(&pipeline, decoder, &pad, &input, &path);
             if is_divided || measure::is_exact(decoder) {
-                select(&pipeline, &pad, part, is_divided, &movie);
+                select(&pipeline, &pad, segment, is_divided, &movie);
             } else {
-                leave_out(&pad, part, &movie, &sink);
+                leave_out(&pad, segment, &movie, &sink);
             }
         }
         post(&pipeline, "video", has_video.load(Ordering::SeqCst));
@@ -439,8 +439,14 @@ fn on_video(
 
 /// Plays only a part of the stream at `pad`. The first part of a video that is tracked in parts
 /// plays without a seek, since a seek may cut off the beginning of the first frame.
-fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool, movie: &Movie) {
-    let (start, stop) = (part.start, part.stop);
+fn select(
+    pipeline: &gst::Pipeline,
+    pad: &gst::Pad,
+    segment: Segment,
+    is_divided: bool,
+    movie: &Movie,
+) {
+    let (start, stop) = (segment.start, segment.stop);
     if start.is_some() || !is_divided && stop.is_some() {
         let bin = pipeline.downgrade();
         return branch::hold_until_sought(pad, movie.clone(), move |first| {
@@ -454,17 +460,17 @@ fn select(pipeline: &gst::Pipeline, pad: &gst::Pad, part: Part, is_divided: bool
     }
 }
 
-/// Plays the whole stream at `pad` and drops what is not in the part: demuxers of other containers
+/// Plays the whole stream at `pad` and drops what is not in the segment: demuxers of other containers
 /// only guess where a time is in the file, or start at frames that cannot be decoded alone.
-fn leave_out(pad: &gst::Pad, part: Part, movie: &Movie, sink: &glib::WeakRef<TrackJsonSink>) {
+fn leave_out(pad: &gst::Pad, segment: Segment, movie: &Movie, sink: &glib::WeakRef<TrackJsonSink>) {
     let ns = |seconds| clock_time(seconds).nseconds();
-    if let Some(stop) = part.stop.map(ns) {
+    if let Some(stop) = segment.stop.map(ns) {
         let sink = sink.clone();
         branch::end_at(pad, stop, branch::video_clock(movie.clone()), move || {
             sink.upgrade().iter().for_each(TrackJsonSink::end_early);
         });
     }
-    if let Some(start) = part.start.map(ns) {
+    if let Some(start) = segment.start.map(ns) {
         let sink = sink.clone();
         branch::begin_at(
             pad,

@@ -392,23 +392,27 @@ fn a_device_that_was_set_is_told_from_one_that_was_not() {
 
 #[test]
 fn the_environment_gates_the_gpu() {
-    let gate = |set: &[_], env: &[_]| plan(set, env).setup.request.gate;
-    assert_eq!(gate(&[], &[]), Gate::Open);
+    let gpu_policy = |set: &[_], env: &[_]| plan(set, env).setup.request.gpu_policy;
+    assert_eq!(gpu_policy(&[], &[]), GpuPolicyEnv::Allowed);
     for (variable, value) in [
         ("TRACKING_DISABLE_GPU", "1"),
         ("STEP5_ENABLE_GPU", "0"),
         ("STEP5_INSIGHTFACE_CTX_ID", "-1"),
     ] {
-        let closed = Gate::Closed {
+        let closed = GpuPolicyEnv::Disabled {
             variable,
             value: value.to_owned(),
         };
-        assert_eq!(gate(&[], &[(variable, value)]), closed);
+        assert_eq!(gpu_policy(&[], &[(variable, value)]), closed);
     }
     let engine = ("engine", "insightface");
     let number = [("STEP5_INSIGHTFACE_CTX_ID", "-1")];
     let set = [engine, ("gpu-id", "-1")];
-    assert_eq!(gate(&set, &number), Gate::Open, "the property beats it");
+    assert_eq!(
+        gpu_policy(&set, &number),
+        GpuPolicyEnv::Allowed,
+        "the property beats it"
+    );
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use std::env;
 
-use facetrack::device::{Check, Gate, LibrarySearch, MachineProbe, Outcome, Request, examine};
+use facetrack::device::{
+    Check, GpuPolicyEnv, LibrarySearch, MachineProbe, Outcome, Request, examine,
+};
 use facetrack::engine::EngineKind;
 use facetrack_remedies::for_fault;
 
@@ -14,18 +16,18 @@ use crate::places;
 pub fn checks() -> Vec<Finding> {
     let lookup = |name: &str| env::var(name).ok();
     let request = Request {
-        gate: Gate::of(&EngineKind::gpu_names(), &lookup),
-        gpu_id: lookup(Gate::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
+        gpu_policy: GpuPolicyEnv::of(&EngineKind::gpu_names(), &lookup),
+        gpu_id: lookup(GpuPolicyEnv::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
         paths: places::search_paths(),
         visible_devices: lookup("CUDA_VISIBLE_DEVICES"),
         ..Request::default()
     };
     let examined = examine(&request, &mut MachineProbe::default());
-    findings(&examined, &request.gate)
+    findings(&examined, &request.gpu_policy)
 }
 
-fn findings(examined: &[(Check, Outcome)], gate: &Gate) -> Vec<Finding> {
+fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicyEnv) -> Vec<Finding> {
     let mut findings: Vec<Finding> = (1..)
         .zip(examined)
         .map(|(number, (check, outcome))| finding(number, *check, outcome))
@@ -38,7 +40,7 @@ fn findings(examined: &[(Check, Outcome)], gate: &Gate) -> Vec<Finding> {
             "a GPU is optional: insightface runs on the CPU with gpu-fallback=true, and every other engine always does",
         )
     });
-    if let Gate::Closed { variable, value } = gate {
+    if let GpuPolicyEnv::Disabled { variable, value } = gpu_policy {
         let variable = if value.is_empty() {
             format!("{variable} is not set")
         } else {
@@ -70,8 +72,8 @@ mod tests {
     use super::*;
     use crate::doctor::finding::section;
 
-    fn shown(examined: &[(Check, Outcome)], gate: &Gate) -> String {
-        section("GPU", &findings(examined, gate))
+    fn shown(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicyEnv) -> String {
+        section("GPU", &findings(examined, gpu_policy))
     }
 
     fn all_passed() -> Vec<(Check, Outcome)> {
@@ -84,7 +86,7 @@ mod tests {
         let mut examined = all_passed();
         examined[4].1 = Outcome::Failed(Fault::NoCudaProvider("/a.so".to_owned()));
         examined[5].1 = Outcome::Skipped(Check::Provider);
-        let told = shown(&examined, &Gate::Open);
+        let told = shown(&examined, &GpuPolicyEnv::Allowed);
         for line in [
             "  ✓ 1/7 NVIDIA device: there\n",
             "  ✗ 5/7 ONNX Runtime with the CUDA provider: this ONNX Runtime has no CUDA provider: /a.so\n      → Install one for NVIDIA GPUs",
@@ -99,15 +101,15 @@ mod tests {
     #[test]
     fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
         let examined = all_passed();
-        let told = shown(&examined, &Gate::Open);
+        let told = shown(&examined, &GpuPolicyEnv::Allowed);
         assert!(told.contains("✓ insightface runs on the GPU"), "{told}");
         assert!(!told.contains('✗'), "{told}");
         for (value, named) in [("1", "✗ VARIABLE=1, "), ("", "✗ VARIABLE is not set, ")] {
-            let gate = Gate::Closed {
+            let gpu_policy = GpuPolicyEnv::Disabled {
                 variable: "VARIABLE",
                 value: value.to_owned(),
             };
-            let told = shown(&examined, &gate);
+            let told = shown(&examined, &gpu_policy);
             assert!(told.contains(named), "{told}");
         }
     }

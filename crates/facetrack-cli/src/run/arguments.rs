@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::fetching::FetchCommand;
-use super::parts::Grid;
+use super::segment_plan::SegmentPlan;
 use super::shard::ShardOption;
 use super::units;
 
@@ -94,9 +94,9 @@ pub struct RunArguments {
 
 impl RunArguments {
     /// How long videos are divided; `None` if they are not.
-    pub fn grid(&self) -> Option<Grid> {
+    pub fn grid(&self) -> Option<SegmentPlan> {
         let warm_up = self.warm_up;
-        self.segment.map(|segment| Grid { segment, warm_up })
+        self.segment.map(|segment| SegmentPlan { segment, warm_up })
     }
 
     /// The properties to set, in this order.

@@ -14,10 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use facetrack::locate::TELEMETRY_VARIABLE;
-use facetrack_jobs::{Answer, Ready, Refused, Request, Setup, send};
+use facetrack_jobs::{Answer, Ready, Request, Setup, SetupError, send};
 
 use super::arguments::RunArguments;
-use super::running::Running;
+use super::process_group::ProcessGroup;
 use crate::pipe::{self, LastLine};
 use crate::{env as exported, output};
 
@@ -59,7 +59,7 @@ struct Start {
 
 /// A running worker.
 pub struct Worker {
-    child: Running,
+    child: ProcessGroup,
     /// Lines for its standard input.
     requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
@@ -79,7 +79,7 @@ impl Crew {
     pub fn start(
         arguments: &RunArguments,
         stop: &Arc<AtomicBool>,
-    ) -> Result<(Self, Worker), Refused> {
+    ) -> Result<(Self, Worker), SetupError> {
         let setup = Setup {
             engine: arguments.engine.clone(),
             properties: arguments.properties(),
@@ -124,7 +124,7 @@ fn program() -> PathBuf {
 impl Worker {
     /// Starts a worker, and waits until its engine is loaded. A worker that ends before that is
     /// started once more: something may have killed it.
-    fn start(start: &Start) -> Result<(Self, Ready), Refused> {
+    fn start(start: &Start) -> Result<(Self, Ready), SetupError> {
         let (mut worker, ready) = Self::start_once(start)?;
         if let Some(ready) = ready {
             return Ok((worker, ready));
@@ -133,20 +133,20 @@ impl Worker {
         let (mut worker, ready) = Self::start_once(start)?;
         match ready {
             Some(ready) => Ok((worker, ready)),
-            None => Err(Refused::other(worker.end())),
+            None => Err(SetupError::other(worker.end())),
         }
     }
 
-    fn start_once(start: &Start) -> Result<(Self, Option<Ready>), Refused> {
-        let mut worker = Self::spawn().map_err(|error| Refused::other(not_started(&error)))?;
+    fn start_once(start: &Start) -> Result<(Self, Option<Ready>), SetupError> {
+        let mut worker = Self::spawn().map_err(|error| SetupError::other(not_started(&error)))?;
         let sent = worker.send(&Request::Setup(start.setup.clone()));
-        sent.map_err(Refused::other)?;
+        sent.map_err(SetupError::other)?;
         let ready = worker.loaded(start)?;
         Ok((worker, ready))
     }
 
     /// Waits until the engine is loaded; `None` if the worker has ended.
-    fn loaded(&mut self, start: &Start) -> Result<Option<Ready>, Refused> {
+    fn loaded(&mut self, start: &Start) -> Result<Option<Ready>, SetupError> {
         let begun = Instant::now();
         loop {
             match self.answer(POLL) {
@@ -156,11 +156,11 @@ impl Worker {
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
             if start.stop.load(Ordering::Relaxed) {
-                return Err(Refused::other("stopped while the engine was loaded"));
+                return Err(SetupError::other("stopped while the engine was loaded"));
             }
             if start.limit.is_some_and(|limit| begun.elapsed() > limit) {
                 let reason = format!("{PROGRAM} took longer than --timeout to load the engine");
-                return Err(Refused::other(reason));
+                return Err(SetupError::other(reason));
             }
         }
     }
@@ -176,7 +176,7 @@ impl Worker {
             .process_group(0)
             .spawn()?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let child = Running(child);
+        let child = ProcessGroup(child);
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -200,7 +200,7 @@ impl Worker {
     /// # Errors
     /// A path in it is not UTF-8.
     pub fn send(&mut self, request: &Request) -> io::Result<()> {
-        if let Request::Job(_) = request {
+        if let Request::Track(_) = request {
             self.lines.0.store(0, Ordering::Relaxed);
         }
         let mut line = Vec::new();

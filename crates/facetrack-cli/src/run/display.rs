@@ -10,9 +10,9 @@ use facetrack_jobs::{Progress, Status};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::events::{Event, Report};
+use super::events::{Event, VideoResult};
 use super::inputs::Video;
-use super::plan::Task;
+use super::plan::VideoJob;
 use super::summary::Summary;
 use crate::error::StoreError;
 use crate::output;
@@ -37,7 +37,7 @@ enum Mode {
 
 impl<'a> Display<'a> {
     /// A display of a run that has these tasks.
-    pub fn new(is_json: bool, videos: &'a [Video], tasks: &[Task]) -> Self {
+    pub fn new(is_json: bool, videos: &'a [Video], tasks: &[VideoJob]) -> Self {
         let total = tasks.len();
         let mode = if is_json {
             Mode::Json
@@ -119,7 +119,7 @@ impl<'a> Display<'a> {
 }
 
 /// The account of a video.
-fn line(report: &Report, videos: &[Video]) -> String {
+fn line(report: &VideoResult, videos: &[Video]) -> String {
     let outcome = &report.marker.outcome;
     let path = videos[report.index].path.display().to_string();
     let mut line = format!("{} {path}", outcome.status.word());
@@ -215,7 +215,7 @@ impl Bars {
         }
     }
 
-    fn on_finished(&self, report: &Report, videos: &[Video]) {
+    fn on_finished(&self, report: &VideoResult, videos: &[Video]) {
         if report.is_tracked() {
             self.run.inc(1);
         }

@@ -3,7 +3,7 @@
 
 use facetrack_jobs::Progress;
 
-use super::marker::Marker;
+use super::status_file::StatusFile;
 
 /// Something that happened. Videos are named by their index.
 #[derive(Debug, Clone)]
@@ -24,21 +24,21 @@ pub enum Event {
     /// A lane has ended a video, finished or not.
     Left { lane: usize },
     /// A video is settled.
-    Finished(Report),
+    Finished(VideoResult),
     /// A message for the user.
     Noted(String),
 }
 
 /// A settled video.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct VideoResult {
     pub index: usize,
     /// Whether this run has settled it.
     pub is_new: bool,
-    pub marker: Box<Marker>,
+    pub marker: Box<StatusFile>,
 }
 
-impl Report {
+impl VideoResult {
     /// Whether this run has tried to track the video.
     pub fn is_tracked(&self) -> bool {
         self.is_new && self.marker.attempts > 0

@@ -126,8 +126,8 @@ impl<'a> Row<'a> {
         Self {
             id: &video.id,
             uri: &video.path,
-            start: video.part.start,
-            stop: video.part.stop,
+            start: video.segment.start,
+            stop: video.segment.stop,
             status: outcome.map(|it| it.status),
             message: message.unwrap_or_default(),
         }

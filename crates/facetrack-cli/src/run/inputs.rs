@@ -6,7 +6,7 @@ mod distinct;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use facetrack_jobs::Part;
+use facetrack_jobs::Segment;
 use glob::{MatchOptions, Pattern, PatternError};
 use walkdir::WalkDir;
 
@@ -51,7 +51,7 @@ pub struct Video {
     /// Its path below the folder or list that named it, which the record states.
     pub name: String,
     pub path: PathBuf,
-    pub part: Part,
+    pub segment: Segment,
     pub record: PathBuf,
     /// Why it cannot be tracked, if so.
     pub refusal: Option<String>,
@@ -133,7 +133,7 @@ impl Video {
             },
             id: entry.id,
             name: entry.name,
-            part: entry.part,
+            segment: entry.segment,
             refusal,
         }
     }
@@ -216,7 +216,7 @@ fn single(input: &Path, is_remote: bool) -> Result<Found, String> {
 }
 
 /// The videos in a folder, or those that a pattern for paths below it matches.
-fn in_folder(folder: &Path, pattern: Option<&Below>) -> Found {
+fn in_folder(folder: &Path, pattern: Option<&PathPattern>) -> Found {
     let mut found = Found::default();
     let depth = pattern.and_then(|it| it.depth).unwrap_or(usize::MAX);
     let walk = WalkDir::new(folder).follow_links(true).max_depth(depth);
@@ -245,7 +245,7 @@ fn in_folder(folder: &Path, pattern: Option<&Below>) -> Found {
 }
 
 /// Whether a file or folder in a folder may be, or contain, a video of the user.
-fn is_searched(name: &OsStr, depth: usize, pattern: Option<&Below>) -> bool {
+fn is_searched(name: &OsStr, depth: usize, pattern: Option<&PathPattern>) -> bool {
     let name = name.to_string_lossy();
     let lower_case = name.to_lowercase();
     let is_media = !(NO_MEDIA.contains(&&*lower_case) || name.ends_with(names::FOLDER));
@@ -259,7 +259,7 @@ fn matching(pattern: &str) -> Result<Found, String> {
     let parts: Vec<_> = Path::new(pattern).components().collect();
     let length = parts.iter().take_while(|part| has_none(part)).count();
     let (root, below) = parts.split_at(length);
-    let below = Below::new(below).map_err(|error| format!("{pattern}: {error}"))?;
+    let below = PathPattern::new(below).map_err(|error| format!("{pattern}: {error}"))?;
     let root = match root {
         [] => PathBuf::from("."),
         root => root.iter().collect(),
@@ -282,7 +282,7 @@ impl Found {
 }
 
 /// A pattern for paths below a folder.
-struct Below {
+struct PathPattern {
     whole: Pattern,
     /// Its components before `**`.
     first: Vec<Pattern>,
@@ -291,7 +291,7 @@ struct Below {
     names_hidden: bool,
 }
 
-impl Below {
+impl PathPattern {
     /// As shells do it.
     const OPTIONS: MatchOptions = MatchOptions {
         case_sensitive: true,

@@ -30,7 +30,7 @@ pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
         "id": video.id,
         "name": video.name,
         "content": content.ok(),
-        "part": video.part,
+        "part": video.segment,
         "engine": ready.engine,
         "models": ready.models,
         "options": options,

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use facetrack::file;
-use facetrack_jobs::Part;
+use facetrack_jobs::Segment;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ pub struct Entry {
     pub id: String,
     pub name: String,
     pub path: PathBuf,
-    pub part: Part,
+    pub segment: Segment,
     /// Why it cannot be tracked, if that is known already.
     pub refusal: Option<String>,
 }
@@ -48,7 +48,7 @@ impl Entry {
             id: text(&name.with_extension("")),
             name: text(name),
             path: text(path).into(),
-            part: Part::default(),
+            segment: Segment::default(),
             refusal: None,
         }
     }
@@ -207,7 +207,7 @@ fn entry(row: Row) -> Result<Entry, String> {
     }
     Ok(Entry {
         id: id.unwrap_or(file.id),
-        part: Part { start, stop },
+        segment: Segment { start, stop },
         ..file
     })
 }
@@ -285,11 +285,11 @@ mod tests {
         assert_eq!(entries[0].id, "scene/1");
         assert_eq!(entries[0].path, Path::new("/a/x%20y.mp4"));
         assert_eq!(
-            (entries[0].part.start, entries[0].part.stop),
+            (entries[0].segment.start, entries[0].segment.stop),
             (Some(1.5), None)
         );
         assert_eq!(entries[1].path, Path::new("/a/x y.mp4"));
-        assert_eq!(entries[1].part.stop, Some(3.0));
+        assert_eq!(entries[1].segment.stop, Some(3.0));
     }
 
     #[test]

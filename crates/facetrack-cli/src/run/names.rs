@@ -39,7 +39,7 @@ const SUFFIXES: [&str; 6] = [
 const MAX_NAME: usize = 255;
 
 /// The marker of a record.
-pub fn marker(record: &Path) -> PathBuf {
+pub fn status_file(record: &Path) -> PathBuf {
     with_suffix(record, DONE)
 }
 
@@ -49,7 +49,7 @@ pub fn folder(record: &Path) -> PathBuf {
 }
 
 /// The file that a run locks while it tracks the video.
-pub fn claim(record: &Path) -> PathBuf {
+pub fn lock_file(record: &Path) -> PathBuf {
     folder(record).join(CLAIM)
 }
 
@@ -65,7 +65,7 @@ pub fn part(record: &Path, number: usize) -> PathBuf {
 
 /// The record and the names derived from it.
 pub fn all(record: &Path) -> [PathBuf; 3] {
-    [record.to_owned(), marker(record), folder(record)]
+    [record.to_owned(), status_file(record), folder(record)]
 }
 
 /// Why no record can have this name, if so.
@@ -83,7 +83,7 @@ pub fn check_length(record: &Path) -> Result<(), String> {
 
 /// Something of other people at one of the names, which must not be replaced.
 pub fn obstacle(record: &Path) -> Option<String> {
-    let mut files = [record.to_owned(), marker(record)].into_iter();
+    let mut files = [record.to_owned(), status_file(record)].into_iter();
     if let Some(other) = files.find(|path| is_other(path)) {
         return Some(in_the_way(&other, "is not a regular file"));
     }
@@ -122,12 +122,12 @@ fn is_own(record: &Path) -> io::Result<bool> {
         Ok(_) => (),
     }
     let is_empty = fs::read_dir(&folder)?.next().is_none();
-    Ok(is_empty || is_file(&claim(record)))
+    Ok(is_empty || is_file(&lock_file(record)))
 }
 
 /// Whether a run has begun to track the video of `record`.
 pub fn is_begun(record: &Path) -> bool {
-    is_file(&claim(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
+    is_file(&lock_file(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
 }
 
 /// Whether there is nothing at a path.
@@ -171,7 +171,7 @@ pub fn remove_empty(record: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    facetrack::file::remove_if_there(&claim(record))?;
+    facetrack::file::remove_if_there(&lock_file(record))?;
     match fs::remove_dir(&folder) {
         // Another run has claimed the video.
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(obstacle(&record), None);
         fs::write(folder(&record).join("00001.json"), "").unwrap();
         assert!(obstacle(&record).unwrap().contains("Move it away"));
-        fs::write(claim(&record), "").unwrap();
+        fs::write(lock_file(&record), "").unwrap();
         assert_eq!(obstacle(&record), None);
         for name in ["record.json", "record.json.done", "00002.json.partial"] {
             let path = folder(&record).join(name);

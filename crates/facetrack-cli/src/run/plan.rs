@@ -11,12 +11,12 @@ use facetrack_jobs::{Cause, Outcome, Ready, Status};
 use serde_json::Value;
 
 use super::arguments::RunArguments;
-use super::claim::{self, Existing};
-use super::events::Report;
+use super::events::VideoResult;
 use super::inputs::Video;
 use super::key;
-use super::marker::{Marker, Unreadable};
 use super::names;
+use super::status_file::{StatusFile, Unreadable};
+use super::video_lock::{self, Existing};
 use crate::output;
 
 /// Why a video without a marker is tracked.
@@ -24,7 +24,7 @@ pub const NEW: &str = "new";
 
 /// A video to track.
 #[derive(Debug)]
-pub struct Task {
+pub struct VideoJob {
     /// Index of the video.
     pub index: usize,
     pub key: String,
@@ -36,7 +36,7 @@ pub struct Task {
     pub differences: Vec<String>,
     pub existing: Existing,
     /// The marker when the run was planned.
-    pub known: Option<Box<Marker>>,
+    pub known: Option<Box<StatusFile>>,
     /// Whether its record is replaced by a worse one, too.
     pub is_forced: bool,
     /// Attempts that ended with the worker.
@@ -51,25 +51,32 @@ enum Decision {
     /// It is.
     Track(Existing),
     /// It is done; or it cannot be tracked, which is new.
-    Settled { is_new: bool, marker: Box<Marker> },
+    Settled {
+        is_new: bool,
+        marker: Box<StatusFile>,
+    },
 }
 
 /// Decides for all videos. Returns those to track, and the others.
-pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<Task>, Vec<Report>) {
+pub fn plan(
+    videos: &[Video],
+    arguments: &RunArguments,
+    ready: &Ready,
+) -> (Vec<VideoJob>, Vec<VideoResult>) {
     let (mut tasks, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
         if !arguments.dry_run && video.refusal.is_none() {
             // If that is impossible, the video cannot be claimed either, which is reported.
-            let _ = claim::recover(&video.record);
+            let _ = video_lock::recover(&video.record);
         }
         let basis = key::basis(video, arguments, ready);
         let key = key::of(&basis);
-        let known = Marker::read(&video.record);
+        let known = StatusFile::read(&video.record);
         match decide(video, &key, &known, ready, arguments) {
             Decision::Track(existing) => {
                 let known = known.ok().flatten();
                 let (reason, differences) = compared(known.as_deref(), video, &basis);
-                tasks.push(Task {
+                tasks.push(VideoJob {
                     index,
                     key,
                     basis,
@@ -82,7 +89,7 @@ pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<T
                     whole: None,
                 });
             }
-            Decision::Settled { is_new, marker } => settled.push(Report {
+            Decision::Settled { is_new, marker } => settled.push(VideoResult {
                 index,
                 is_new,
                 marker,
@@ -92,10 +99,10 @@ pub fn plan(videos: &[Video], arguments: &RunArguments, ready: &Ready) -> (Vec<T
     (tasks, settled)
 }
 
-impl Task {
+impl VideoJob {
     /// The marker of another run that has settled the video since this run was planned.
-    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<Marker>> {
-        let marker = Marker::read(&video.record).ok().flatten();
+    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<StatusFile>> {
+        let marker = StatusFile::read(&video.record).ok().flatten();
         if marker == self.known {
             return None;
         }
@@ -106,7 +113,7 @@ impl Task {
     }
 
     /// The earlier result that is kept if the next one is this, if there is a better one.
-    pub fn better(&self, video: &Video, next: &Outcome) -> Option<&Marker> {
+    pub fn better(&self, video: &Video, next: &Outcome) -> Option<&StatusFile> {
         let known = self.known.as_deref().filter(|_| has_record(video))?;
         let is_better = known.is_better_than(next.status);
         let is_forced = self.is_forced && next.status.has_record();
@@ -115,7 +122,7 @@ impl Task {
 }
 
 /// Why a video is tracked, and the settings that differ from those of its record.
-fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Vec<String>) {
+fn compared(known: Option<&StatusFile>, video: &Video, basis: &Value) -> (String, Vec<String>) {
     let Some(known) = known else {
         return (NEW.to_owned(), Vec::new());
     };
@@ -143,7 +150,7 @@ fn compared(known: Option<&Marker>, video: &Video, basis: &Value) -> (String, Ve
 }
 
 /// Why the run must not start: videos have records that were made with other settings.
-pub fn conflict(videos: &[Video], tasks: &[Task], arguments: &RunArguments) -> Option<String> {
+pub fn conflict(videos: &[Video], tasks: &[VideoJob], arguments: &RunArguments) -> Option<String> {
     let is_asked_for = arguments.replace || arguments.force;
     let mut others = tasks.iter().filter(|task| !task.differences.is_empty());
     let first = others.next().filter(|_| !is_asked_for)?;
@@ -157,7 +164,7 @@ pub fn conflict(videos: &[Video], tasks: &[Task], arguments: &RunArguments) -> O
 }
 
 /// Whether a marker is about a record that is there.
-fn has_result(known: &Marker, video: &Video) -> bool {
+fn has_result(known: &StatusFile, video: &Video) -> bool {
     known.outcome.status.has_record() && has_record(video)
 }
 
@@ -168,13 +175,13 @@ fn has_record(video: &Video) -> bool {
 fn decide(
     video: &Video,
     key: &str,
-    known: &Result<Option<Box<Marker>>, Unreadable>,
+    known: &Result<Option<Box<StatusFile>>, Unreadable>,
     ready: &Ready,
     arguments: &RunArguments,
 ) -> Decision {
     let new = |outcome| Decision::Settled {
         is_new: true,
-        marker: Box::new(Marker::new(key, video, ready, outcome)),
+        marker: Box::new(StatusFile::new(key, video, ready, outcome)),
     };
     let skipped = |reason| new(Outcome::without_record(Status::Skipped, reason));
     if let Some(refusal) = &video.refusal {
@@ -212,11 +219,11 @@ fn decide(
 
 /// The earlier result, if the video is not tracked again.
 fn valid<'a>(
-    marker: &'a Marker,
+    marker: &'a StatusFile,
     key: &str,
     has_record: bool,
     arguments: &RunArguments,
-) -> Option<&'a Marker> {
+) -> Option<&'a StatusFile> {
     let account = marker.with_key(key).filter(|_| !arguments.force)?;
     let is_tried_again = arguments.retry_failed && account.outcome.status == Status::Failed;
     let is_whole = has_record || !marker.outcome.status.has_record();
@@ -284,14 +291,14 @@ fn refusal(path: &Path) -> Option<(Status, Option<Cause>, String)> {
 }
 
 /// The plan as lines, for `--dry-run`.
-pub fn described(videos: &[Video], tasks: &[Task], settled: &[Report]) -> String {
+pub fn described(videos: &[Video], tasks: &[VideoJob], settled: &[VideoResult]) -> String {
     let line = |(index, verb): (usize, &str)| {
         let Video { path, record, .. } = &videos[index];
         let (path, record) = (Line(path.display()), Line(record.display()));
         format!("{verb:<10} {path} -> {record}\n")
     };
     let tracked = tasks.iter().map(|task| (task.index, task.reason.as_str()));
-    let status = |report: &Report| (report.index, report.marker.outcome.status.word());
+    let status = |report: &VideoResult| (report.index, report.marker.outcome.status.word());
     let others = settled.iter().map(status);
     let mut lines: Vec<_> = tracked.chain(others).collect();
     lines.sort_unstable();
@@ -325,9 +332,9 @@ mod tests {
 
         fn mark(&self, key: &str, status: Status) {
             let outcome = Outcome::without_record(status, "");
-            let marker = Marker::new(key, &self.video, &Ready::default(), outcome);
+            let marker = StatusFile::new(key, &self.video, &Ready::default(), outcome);
             let text = serde_json::to_string(&marker).unwrap();
-            fs::write(names::marker(&self.video.record), text).unwrap();
+            fs::write(names::status_file(&self.video.record), text).unwrap();
         }
 
         fn write(&self, name: &str) {
@@ -337,7 +344,7 @@ mod tests {
         /// The decision with an option, or with none.
         fn decide(&self, option: Option<&str>) -> &'static str {
             let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
-            let known = Marker::read(&self.video.record);
+            let known = StatusFile::read(&self.video.record);
             match decide(&self.video, "key", &known, &Ready::default(), &arguments) {
                 Decision::Track(Existing::Replaced) => "replace",
                 Decision::Track(Existing::Kept) => "track",

@@ -9,9 +9,9 @@ use std::time::Duration;
 use facetrack::lock::lock;
 use facetrack_jobs::Status;
 
-use super::claim::Claim;
-use super::plan::Task;
-use super::segments::PartTask;
+use super::plan::VideoJob;
+use super::segments::SegmentJob;
+use super::video_lock::VideoLock;
 
 /// How often a lane that waits for parts looks whether the run ends.
 const POLL: Duration = Duration::from_millis(50);
@@ -29,16 +29,16 @@ pub enum Stop {
 
 /// Something to track.
 #[derive(Debug)]
-pub enum Work {
+pub enum Job {
     /// A video that no other run tracks.
-    Video(Task, Claim),
-    Part(PartTask),
+    Video(VideoJob, VideoLock),
+    Segment(SegmentJob),
 }
 
 /// The next thing of the first attempts.
 pub enum Next<'a> {
-    Video(Task, Planning<'a>),
-    Part(PartTask),
+    Video(VideoJob, Planning<'a>),
+    Segment(SegmentJob),
 }
 
 /// A video that may yet be divided into parts. Other lanes wait until it is dropped.
@@ -49,8 +49,8 @@ pub struct Queue {
     first: Mutex<First>,
     /// Wakes lanes that wait for parts.
     planned: Condvar,
-    /// Work whose worker died. It is tried again when nothing else runs.
-    again: Mutex<VecDeque<Work>>,
+    /// Jobs whose worker died. They are tried again when nothing else runs.
+    again: Mutex<VecDeque<Job>>,
     /// Whether a signal asks the run to end.
     terminated: Arc<AtomicBool>,
     stop: Mutex<Option<Stop>>,
@@ -59,16 +59,16 @@ pub struct Queue {
     fail_fast: bool,
 }
 
-/// Work without an attempt.
+/// Jobs without an attempt.
 struct First {
-    tasks: VecDeque<Task>,
-    parts: VecDeque<PartTask>,
+    tasks: VecDeque<VideoJob>,
+    parts: VecDeque<SegmentJob>,
     /// Videos that may yet be divided.
     planning: usize,
 }
 
 impl Queue {
-    pub fn new(tasks: Vec<Task>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
+    pub fn new(tasks: Vec<VideoJob>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
         Self {
             first: Mutex::new(First {
                 tasks: tasks.into(),
@@ -89,7 +89,7 @@ impl Queue {
         let mut first = lock(&self.first);
         while self.stopped().is_none() {
             if let Some(part) = first.parts.pop_front() {
-                return Some(Next::Part(part));
+                return Some(Next::Segment(part));
             }
             if let Some(task) = first.tasks.pop_front() {
                 first.planning += 1;
@@ -105,18 +105,18 @@ impl Queue {
     }
 
     /// Adds the parts of a video.
-    pub fn add(&self, parts: Vec<PartTask>) {
+    pub fn add(&self, parts: Vec<SegmentJob>) {
         lock(&self.first).parts.extend(parts);
     }
 
     /// The next work of the second attempts.
-    pub fn next_again(&self) -> Option<Work> {
+    pub fn next_again(&self) -> Option<Job> {
         let is_due = self.is_second.load(Ordering::SeqCst) && self.stopped().is_none();
         is_due.then(|| lock(&self.again).pop_front())?
     }
 
     /// Tries work again after all other.
-    pub fn try_again(&self, work: Work) {
+    pub fn try_again(&self, work: Job) {
         lock(&self.again).push_back(work);
     }
 

@@ -17,19 +17,19 @@ use std::time::Instant;
 use facetrack::file::{hex, remove_if_there};
 use facetrack::lock::lock;
 use facetrack::record::joining;
-use facetrack_jobs::{Outcome, Part, Ready, Status};
+use facetrack_jobs::{Outcome, Ready, Segment, Status};
 use sha2::{Digest, Sha256};
 
-use super::claim::Claim;
 use super::inputs::Video;
 use super::key;
-use super::marker::Marker;
 use super::names;
-use super::plan::Task;
+use super::plan::VideoJob;
+use super::status_file::StatusFile;
+use super::video_lock::VideoLock;
 
 /// A video in parts.
 #[derive(Debug)]
-pub struct Group {
+pub struct SegmentedVideo {
     /// Index of the video.
     pub index: usize,
     key: String,
@@ -43,9 +43,9 @@ pub struct Group {
 #[derive(Debug)]
 struct Progress {
     /// The video, and its claim, which is held until the record is done.
-    video: Option<(Task, Claim)>,
+    video: Option<(VideoJob, VideoLock)>,
     /// The accounts of the parts that are done.
-    done: Vec<Option<Marker>>,
+    done: Vec<Option<StatusFile>>,
     /// Why the parts cannot be joined.
     misfit: Option<String>,
 }
@@ -53,22 +53,22 @@ struct Progress {
 /// All parts of a video are done.
 #[derive(Debug)]
 pub struct Finished {
-    pub task: Task,
-    pub claim: Claim,
+    pub task: VideoJob,
+    pub claim: VideoLock,
     /// The account of the video; `None` if it has to be tracked as a whole.
-    pub marker: Option<Marker>,
+    pub marker: Option<StatusFile>,
 }
 
 /// A part of a video to track.
 #[derive(Debug)]
-pub struct PartTask {
-    pub group: Arc<Group>,
+pub struct SegmentJob {
+    pub group: Arc<SegmentedVideo>,
     pub number: usize,
     /// Attempts that ended with the worker.
     pub attempts: u32,
 }
 
-impl PartTask {
+impl SegmentJob {
     /// The part as a video.
     pub fn video(&self) -> &Video {
         &self.group.parts[self.number]
@@ -86,8 +86,8 @@ impl PartTask {
 
     /// The account of an earlier run that has tracked the part, if neither it nor the record was
     /// changed since then.
-    pub fn known(&self) -> Option<Box<Marker>> {
-        let marker = Marker::read(&self.video().record).ok()??;
+    pub fn known(&self) -> Option<Box<StatusFile>> {
+        let marker = StatusFile::read(&self.video().record).ok()??;
         let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
         let is_valid = is_valid && self.digest(&marker).is_ok_and(|it| it == marker.digest);
         is_valid.then_some(marker)
@@ -97,9 +97,9 @@ impl PartTask {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, marker: &Marker) -> io::Result<()> {
+    pub fn keep(&self, marker: &StatusFile) -> io::Result<()> {
         let digest = self.digest(marker)?;
-        let marker = Marker {
+        let marker = StatusFile {
             digest,
             ..marker.clone()
         };
@@ -107,8 +107,8 @@ impl PartTask {
     }
 
     /// A hash of the account and the record of the part.
-    fn digest(&self, marker: &Marker) -> io::Result<String> {
-        let account = Marker {
+    fn digest(&self, marker: &StatusFile) -> io::Result<String> {
+        let account = StatusFile {
             digest: String::new(),
             ..marker.clone()
         };
@@ -123,11 +123,16 @@ impl PartTask {
     }
 }
 
-impl Group {
+impl SegmentedVideo {
     /// Divides a video into parts.
-    pub fn divide(task: Task, claim: Claim, video: &Video, parts: &[Part]) -> Vec<PartTask> {
-        let own = |(number, part): (usize, &Part)| Video {
-            part: *part,
+    pub fn divide(
+        task: VideoJob,
+        claim: VideoLock,
+        video: &Video,
+        parts: &[Segment],
+    ) -> Vec<SegmentJob> {
+        let own = |(number, part): (usize, &Segment)| Video {
+            segment: *part,
             record: names::part(&video.record, number),
             ..video.clone()
         };
@@ -145,7 +150,7 @@ impl Group {
             }),
             parts,
         });
-        let task = |number| PartTask {
+        let task = |number| SegmentJob {
             group: group.clone(),
             number,
             attempts: 0,
@@ -166,7 +171,7 @@ impl Group {
     pub fn finish_part(
         &self,
         number: usize,
-        marker: Marker,
+        marker: StatusFile,
         video: &Video,
         ready: &Ready,
     ) -> io::Result<Option<Finished>> {
@@ -187,10 +192,10 @@ impl Group {
             None => self.joined(&parts)?,
         };
         let marker = match joined {
-            Ok(outcome) => Some(Marker {
+            Ok(outcome) => Some(StatusFile {
                 seconds: self.start.elapsed().as_secs_f64(),
                 attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
-                ..Marker::new(&self.key, video, ready, outcome)
+                ..StatusFile::new(&self.key, video, ready, outcome)
             }),
             Err(reason) => {
                 task.whole = Some(reason);
@@ -205,7 +210,7 @@ impl Group {
     }
 
     /// The outcome of the whole video, after joining the records; or why they cannot be joined.
-    fn joined(&self, parts: &[Marker]) -> io::Result<Result<Outcome, String>> {
+    fn joined(&self, parts: &[StatusFile]) -> io::Result<Result<Outcome, String>> {
         let outcome = outcome(parts);
         if !outcome.status.has_record() {
             return Ok(Ok(outcome));
@@ -218,7 +223,7 @@ impl Group {
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
-    fn join(&self, parts: &[Marker]) -> io::Result<Option<String>> {
+    fn join(&self, parts: &[StatusFile]) -> io::Result<Option<String>> {
         let joined = names::next(&self.record);
         remove_if_there(&joined)?;
         let mut file = BufWriter::new(File::create_new(&joined)?);
@@ -236,7 +241,7 @@ impl Group {
 }
 
 /// Why a part and its neighbours cannot be joined, as far as they are done.
-fn misfit(parts: &[Option<Marker>], number: usize) -> Option<String> {
+fn misfit(parts: &[Option<StatusFile>], number: usize) -> Option<String> {
     let outcome = |number: usize| {
         let outcome = &parts.get(number)?.as_ref()?.outcome;
         outcome.status.has_record().then_some(outcome)
@@ -257,7 +262,7 @@ fn misfit(parts: &[Option<Marker>], number: usize) -> Option<String> {
 }
 
 /// Adds up the outcomes of the parts.
-fn outcome(parts: &[Marker]) -> Outcome {
+fn outcome(parts: &[StatusFile]) -> Outcome {
     let outcomes = || parts.iter().map(|part| &part.outcome);
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
     let whole = Outcome {
@@ -290,14 +295,14 @@ mod tests {
 
     #[test]
     fn a_part_decides_for_the_whole() {
-        let part = |status, frames, message: Option<&str>| Marker {
+        let part = |status, frames, message: Option<&str>| StatusFile {
             outcome: Outcome {
                 status,
                 frames,
                 message: message.map(str::to_owned),
                 ..Outcome::default()
             },
-            ..Marker::default()
+            ..StatusFile::default()
         };
         let good = part(Status::Complete, 10, None);
         let empty = part(Status::Truncated, 0, None);

@@ -13,7 +13,7 @@ use facetrack::file;
 use tempfile::TempDir;
 
 use super::fetching::{FetchCommand, LOCAL};
-use super::running::Running;
+use super::process_group::ProcessGroup;
 use crate::pipe::LastLine;
 
 /// How often a running command is checked.
@@ -100,7 +100,7 @@ impl Staging {
         let local = folder.path().join(local_name(video));
         let mut command = self.command.command(video, &local)?;
         command.stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut child = Running(command.stderr(Stdio::piped()).spawn()?);
+        let mut child = ProcessGroup(command.stderr(Stdio::piped()).spawn()?);
         let errors = child.0.stderr.take();
         let errors = errors.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let last_words = LastLine::of(errors, |_| ());
@@ -131,7 +131,7 @@ impl Staging {
     }
 
     /// Waits until the command has ended.
-    fn wait(&self, child: &Running, is_stopped: impl Fn() -> bool) -> Result<(), Unfetched> {
+    fn wait(&self, child: &ProcessGroup, is_stopped: impl Fn() -> bool) -> Result<(), Unfetched> {
         let start = Instant::now();
         while !child.ends_within(POLL) {
             if is_stopped() {

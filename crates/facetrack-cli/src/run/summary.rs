@@ -7,8 +7,8 @@ use std::time::Instant;
 use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 
-use super::events::Report;
-use super::plan::{self, Task};
+use super::events::VideoResult;
+use super::plan::{self, VideoJob};
 
 const HOUR: f64 = 3600.0;
 
@@ -18,7 +18,7 @@ pub struct Summary {
     total: usize,
     start: Instant,
     /// All settled videos.
-    pub reports: Vec<Report>,
+    pub reports: Vec<VideoResult>,
     /// Why videos are tracked.
     reasons: HashMap<usize, String>,
 }
@@ -46,7 +46,7 @@ pub fn is_hopeless(status: Status) -> bool {
 }
 
 impl Summary {
-    pub fn new(total: usize, tasks: &[Task]) -> Self {
+    pub fn new(total: usize, tasks: &[VideoJob]) -> Self {
         let reasons = tasks.iter().map(|task| (task.index, task.reason.clone()));
         Self {
             total,
@@ -57,7 +57,7 @@ impl Summary {
     }
 
     /// The settled videos that are not complete, in the order of the input.
-    pub fn incomplete(&self) -> Vec<&Report> {
+    pub fn incomplete(&self) -> Vec<&VideoResult> {
         let mut reports: Vec<_> = self.reports.iter().collect();
         reports.retain(|report| report.marker.outcome.status != Status::Complete);
         reports.sort_by_key(|report| report.index);
@@ -159,9 +159,9 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::marker::Marker;
+    use crate::run::status_file::StatusFile;
 
-    fn report(index: usize, status: Status, is_new: bool, faces: u64) -> Report {
+    fn report(index: usize, status: Status, is_new: bool, faces: u64) -> VideoResult {
         let outcome = Outcome {
             status,
             frames: 10,
@@ -169,12 +169,12 @@ mod tests {
             video_seconds: Some(HOUR),
             ..Outcome::default()
         };
-        let marker = Marker {
+        let marker = StatusFile {
             outcome,
             attempts: u32::from(status != Status::Skipped),
-            ..Marker::default()
+            ..StatusFile::default()
         };
-        Report {
+        VideoResult {
             index,
             is_new,
             marker: Box::new(marker),

@@ -5,8 +5,8 @@ use thiserror::Error;
 
 use super::validation::{gib, validate};
 use super::{
-    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, Gate, Placement, Probe, Request,
-    Severity, Unmet,
+    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, GpuPolicyEnv, Placement, Probe,
+    Request, Severity, Unmet,
 };
 
 /// Why an engine may not run at all.
@@ -72,13 +72,13 @@ fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
 
 /// The request that forbids the only device that the engine runs on: rows 6 and 7.
 fn objection(request: &Request) -> Option<String> {
-    match (request.device, &request.gate) {
+    match (request.device, &request.gpu_policy) {
         (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),
-        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, Gate::Open) => None,
-        (None, Gate::Closed { variable, value }) if value.is_empty() => Some(format!(
+        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, GpuPolicyEnv::Allowed) => None,
+        (None, GpuPolicyEnv::Disabled { variable, value }) if value.is_empty() => Some(format!(
             "the environment does not set {variable}, which enables the GPU"
         )),
-        (None, Gate::Closed { variable, value }) => Some(format!(
+        (None, GpuPolicyEnv::Disabled { variable, value }) => Some(format!(
             "the environment sets {variable}={value}, which disables the GPU"
         )),
     }

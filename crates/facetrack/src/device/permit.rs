@@ -12,8 +12,8 @@ use crate::lock::lock;
 /// Of this process.
 static TURNS: Turns = Turns::new();
 
-/// Bytes that engines of this process have claimed, by GPU.
-static CLAIMS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
+/// Bytes that engines of this process have reserved, by GPU.
+static RESERVED: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 
 /// The right to run on the GPU, until it is dropped. It stays on its thread.
 #[derive(Debug)]
@@ -31,19 +31,19 @@ impl Drop for Permit<'_> {
 }
 
 /// Waits for the right to run on the GPU, which is granted in the order of request. A thread that
-/// has the right must not wait again, so engines use [`Claim::turn`], which prevents it.
+/// has the right must not wait again, so engines use [`MemoryReservation::turn`], which prevents it.
 pub fn turn() -> Permit<'static> {
     TURNS.wait()
 }
 
 /// A part of a GPU's memory for the arenas of one engine, given back when it is dropped.
 #[derive(Debug)]
-pub struct Claim {
+pub struct MemoryReservation {
     gpu: u32,
     bytes: u64,
 }
 
-impl Claim {
+impl MemoryReservation {
     /// Waits for the right to run on the GPU. It must be dropped before the next one is requested:
     /// another way would wait for itself.
     pub fn turn(&mut self) -> Permit<'_> {
@@ -51,24 +51,27 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
-        *lock(&CLAIMS).entry(self.gpu).or_default() -= self.bytes;
+        *lock(&RESERVED).entry(self.gpu).or_default() -= self.bytes;
     }
 }
 
-/// Claims memory of the GPU `gpu`. `wanted` gets the number of bytes that the other engines of this
-/// process have claimed there, and returns how many more are needed. No other engine claims memory
+/// Reserves memory of the GPU `gpu`. `wanted` gets the number of bytes that the other engines of this
+/// process have reserved there, and returns how many more are needed. No other engine reserves memory
 /// meanwhile.
 ///
 /// # Errors
-/// That of `wanted`, which claims nothing.
-pub fn claim<E>(gpu: u32, wanted: impl FnOnce(u64) -> Result<u64, E>) -> Result<Claim, E> {
-    let mut claims = lock(&CLAIMS);
-    let claimed = claims.entry(gpu).or_default();
-    let bytes = wanted(*claimed)?;
-    *claimed += bytes;
-    Ok(Claim { gpu, bytes })
+/// That of `wanted`, which reserves nothing.
+pub fn reserve<E>(
+    gpu: u32,
+    wanted: impl FnOnce(u64) -> Result<u64, E>,
+) -> Result<MemoryReservation, E> {
+    let mut reservations = lock(&RESERVED);
+    let reserved = reservations.entry(gpu).or_default();
+    let bytes = wanted(*reserved)?;
+    *reserved += bytes;
+    Ok(MemoryReservation { gpu, bytes })
 }
 
 /// Tickets: each thread takes the next number, and waits until its turn comes.
@@ -185,16 +188,16 @@ mod tests {
                 false => Err(others),
             }
         };
-        let first = claim(GPU, wanting(60)).unwrap();
+        let first = reserve(GPU, wanting(60)).unwrap();
         assert_eq!(first.bytes, 60);
-        assert_eq!(claim(GPU, wanting(50)).unwrap_err(), 60);
-        let second = claim(GPU, wanting(40)).unwrap();
-        assert_eq!(claim(GPU, wanting(1)).unwrap_err(), 100);
-        assert!(claim(GPU + 1, wanting(100)).is_ok());
+        assert_eq!(reserve(GPU, wanting(50)).unwrap_err(), 60);
+        let second = reserve(GPU, wanting(40)).unwrap();
+        assert_eq!(reserve(GPU, wanting(1)).unwrap_err(), 100);
+        assert!(reserve(GPU + 1, wanting(100)).is_ok());
         drop(first);
-        assert_eq!(claim(GPU, wanting(61)).unwrap_err(), 40);
+        assert_eq!(reserve(GPU, wanting(61)).unwrap_err(), 40);
         drop(second);
-        let mut all = claim(GPU, wanting(100)).unwrap();
+        let mut all = reserve(GPU, wanting(100)).unwrap();
         drop(all.turn());
         drop(all.turn());
     }

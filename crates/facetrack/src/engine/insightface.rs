@@ -9,15 +9,15 @@
 
 #[cfg(test)]
 mod fake;
+pub mod gpu_fallback;
 mod load;
 mod measures;
 mod network;
 mod networks;
 pub mod pack;
-mod placed;
 mod pose;
+mod provider;
 mod regions;
-pub mod resilient;
 pub mod rewrite;
 mod scrfd;
 mod settings;

@@ -2,15 +2,15 @@
 //! OpenSeeFace: 66 landmarks, gaze, head pose and features, as `tracker.py` of
 //! emilianavt/OpenSeeFace at commit dee5bb76 computes them with `facetracker.py`'s settings.
 //!
-//! The [`Finder`](super::Finder) is in `tracking.rs`. The [`Completer`](super::Completer), which
+//! The [`Finder`](super::Finder) is in `finder.rs`. The [`Completer`](super::Completer), which
 //! fits a 3-D face to the landmarks and learns each face's range of expression, is in `faces.rs`.
 
 pub(crate) mod faces;
+mod finder;
 mod load;
 mod networks;
 mod peaks;
 pub mod rewrite;
-mod tracking;
 
 use smart_default::SmartDefault;
 
@@ -21,7 +21,7 @@ use crate::engine::{
 use crate::model::ModelFile;
 use crate::observation::LandmarkScheme;
 use crate::words::choices;
-use tracking::Tracking;
+use finder::FaceFinder;
 
 pub(super) use faces::FACE_POINTS;
 pub use faces::Faces;
@@ -127,5 +127,5 @@ pub fn assemble(networks: Networks, files: Vec<ModelFile>, config: &EngineConfig
         models: files,
         ..describe(config)
     };
-    Engine::new(info, Tracking::new(networks, config), faces)
+    Engine::new(info, FaceFinder::new(networks, config), faces)
 }

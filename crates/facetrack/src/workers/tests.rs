@@ -38,8 +38,8 @@ fn analyzer() -> Analyzer {
 /// Searches a frame of one pixel.
 fn search(
     analyzer: &Analyzer,
-) -> impl FnOnce(&mut dyn Finder) -> Result<Found, EngineError> + use<> {
-    let search = analyzer.search();
+) -> impl FnOnce(&mut dyn Finder) -> Result<Detections, EngineError> + use<> {
+    let search = analyzer.detect_job();
     move |finder| {
         let image = ImageView::rgb(1, 1, &[0; 3]).unwrap();
         let time = Duration::ZERO;
@@ -55,7 +55,7 @@ fn as_many_frames_as_workers_are_searched_at_once() {
     let pending: Vec<_> = (0..3)
         .map(|_| {
             let (search, all_search) = (search(&analyzer), all_search.clone());
-            workers.search(move |finder| {
+            workers.detect(move |finder| {
                 all_search.wait();
                 search(finder)
             })
@@ -71,13 +71,13 @@ fn a_search_that_nobody_waits_for_does_not_begin() {
     let (begin, begun) = mpsc::channel::<()>();
     let runs = Arc::new(AtomicUsize::new(0));
     let first = search(&analyzer);
-    let first = workers.search(move |finder| {
+    let first = workers.detect(move |finder| {
         // Until the second search is cancelled.
         let _ = begun.recv();
         first(finder)
     });
     let (second, count) = (search(&analyzer), runs.clone());
-    drop(workers.search(move |finder| {
+    drop(workers.detect(move |finder| {
         count.fetch_add(1, Ordering::SeqCst);
         second(finder)
     }));
@@ -90,10 +90,10 @@ fn a_search_that_nobody_waits_for_does_not_begin() {
 #[test]
 fn a_panic_ends_only_its_own_search() {
     let workers = Workers::start(finders(1)).unwrap();
-    let panicking = workers.search(|_| panic!("for the test"));
+    let panicking = workers.detect(|_| panic!("for the test"));
     let payload = catch_unwind(AssertUnwindSafe(|| panicking.wait())).unwrap_err();
     assert_eq!(payload.downcast_ref(), Some(&"for the test"));
-    let mut next = workers.search(search(&analyzer()));
+    let mut next = workers.detect(search(&analyzer()));
     while !next.is_done() {
         thread::yield_now();
     }

@@ -79,5 +79,5 @@ fn refuse(videos: &mut [Video], same: &[usize]) {
 
 /// The part of a video, for comparison.
 fn times(video: &Video) -> [Option<u64>; 2] {
-    [video.part.start, video.part.stop].map(|time| time.map(f64::to_bits))
+    [video.segment.start, video.segment.stop].map(|time| time.map(f64::to_bits))
 }

@@ -159,8 +159,8 @@ fn request(device: Option<DeviceChoice>) -> Request {
     }
 }
 
-fn closed(variable: &'static str, value: &str) -> Gate {
-    Gate::Closed {
+fn closed(variable: &'static str, value: &str) -> GpuPolicyEnv {
+    GpuPolicyEnv::Disabled {
         variable,
         value: value.to_owned(),
     }
@@ -309,7 +309,7 @@ fn row_6_insightface_is_told_to_use_the_processor() {
 
 #[test]
 fn row_7_the_environment_keeps_insightface_from_the_gpu() {
-    for (gate, named) in [
+    for (gpu_policy, named) in [
         (
             closed("TRACKING_DISABLE_GPU", "yes"),
             "TRACKING_DISABLE_GPU=yes",
@@ -320,7 +320,7 @@ fn row_7_the_environment_keeps_insightface_from_the_gpu() {
         ),
     ] {
         let wanted = Request {
-            gate,
+            gpu_policy,
             ..Request::default()
         };
         let mut machine = Machine::new(Ill::Nothing);
@@ -353,19 +353,19 @@ fn requests() -> Vec<Request> {
         Some(DeviceChoice::Cpu),
         Some(DeviceChoice::Cuda),
     ];
-    let gates = [
-        Gate::Open,
+    let policies = [
+        GpuPolicyEnv::Allowed,
         closed("TRACKING_DISABLE_GPU", "1"),
         closed("STEP5_ENABLE_GPU", ""),
         closed("STEP5_GPU_ENGINES", "mediapipe"),
     ];
     let mut requests = Vec::new();
     for device in devices {
-        for gate in &gates {
+        for gpu_policy in &policies {
             for fallback in [true, false] {
                 requests.push(Request {
                     device,
-                    gate: gate.clone(),
+                    gpu_policy: gpu_policy.clone(),
                     fallback,
                     ..Request::default()
                 });
@@ -420,7 +420,7 @@ fn insightface_is_where_the_table_has_it() {
             );
             let (reason, questions) = ill.expected();
             let is_kept_away = match wanted.device {
-                None => wanted.gate != Gate::Open,
+                None => wanted.gpu_policy != GpuPolicyEnv::Allowed,
                 Some(device) => device == DeviceChoice::Cpu,
             };
             if is_kept_away {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use facetrack_graph::Graph;
 
+use super::gpu_fallback::GpuFallback;
 use super::networks::Networks;
 use super::pack::{self, Layers, Opened};
 use super::pose::PoseFinder;
-use super::resilient::Resilient;
 use super::rewrite::{self, Parts};
 use super::scrfd::{self, Rest};
-use super::{Derived, Module, placed};
+use super::{Derived, Module, provider};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
@@ -36,7 +36,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         let (opened, runtimes) = pack.open(&config)?;
         Networks::new(opened, runtimes, &pack.folder, &config, det_size)
     };
-    let finder = Resilient::load(&config.placement, need, Box::new(open))?;
+    let finder = GpuFallback::load(&config.placement, need, Box::new(open))?;
     let derived = Derived {
         pose: PoseFinder::new(),
         jaw_open: JawOpen::new(config.jaw_open_scale),
@@ -94,15 +94,15 @@ impl Folder {
         let (wanted, placement) = (config.pack.wanted(), &config.placement);
         let opened = pack::open(
             &self.folder,
-            placed::precision(placement),
+            provider::precision(placement),
             |module| wanted.contains(&module),
             |module, path, bytes| {
-                let provider = placed::provider(placement, self.need, module, bytes.len() as u64);
+                let provider = provider::choose(placement, self.need, module, bytes.len() as u64);
                 let options = SessionOptions {
                     threads: config.threads,
                     runs: 1,
                     memory: Memory::Pieces,
-                    transfer: placed::transfer(provider),
+                    transfer: provider::transfer(provider),
                     provider,
                 };
                 match provider {

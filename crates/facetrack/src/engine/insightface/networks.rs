@@ -5,11 +5,11 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
+use super::gpu_fallback::ResizableDetector;
 use super::network::FaceNetwork;
 use super::pack::{self, Opened};
-use super::resilient::Reducible;
 use super::scrfd::Detector;
-use super::{Module, measures, placed, regions};
+use super::{Module, measures, provider, regions};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
 use crate::geometry::Rect;
 use crate::image::ImageView;
@@ -103,7 +103,7 @@ impl Finder for Networks {
     }
 }
 
-impl Reducible for Networks {
+impl ResizableDetector for Networks {
     fn models(&self) -> &[ModelFile] {
         &self.files
     }
@@ -145,10 +145,10 @@ fn ready(
     config: &EngineConfig,
     det_size: usize,
 ) -> Result<(Detector, Vec<FaceNetwork>), ModelError> {
-    let batch = placed::batch(&config.placement);
+    let batch = provider::batch(&config.placement);
     let detector = || Detector::new(detector, config, det_size);
     let others = others.into_iter();
-    if !placed::are_tried_at_once(&config.placement) {
+    if !provider::are_tried_at_once(&config.placement) {
         let others = others.map(|opened| FaceNetwork::new(opened, batch));
         return Ok((detector()?, others.collect::<Result<_, _>>()?));
     }

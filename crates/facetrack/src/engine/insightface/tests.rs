@@ -6,9 +6,9 @@ use std::time::Duration;
 use ndarray::{ArrayD, IxDyn};
 
 use super::fake::{Fake, Runs};
+use super::gpu_fallback::ResizableDetector;
 use super::networks::Networks;
 use super::pack::Opened;
-use super::resilient::Reducible;
 use super::*;
 use crate::device::{Cuda, CudaTuning, Placement};
 use crate::engine::{Finder, Frame, Thresholds};

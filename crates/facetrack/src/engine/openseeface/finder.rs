@@ -31,7 +31,7 @@ struct FaceNetworks {
 }
 
 /// Faces from frame to frame.
-pub struct Tracking {
+pub struct FaceFinder {
     detector: Detector,
     /// One per thread.
     networks: Vec<FaceNetworks>,
@@ -42,8 +42,8 @@ pub struct Tracking {
     places: Vec<Rect>,
 }
 
-impl Tracking {
-    /// Tracking with `networks`.
+impl FaceFinder {
+    /// FaceFinder with `networks`.
     pub fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         let of_a_face = FaceNetworks {
@@ -107,7 +107,7 @@ impl Tracking {
     }
 }
 
-impl Finder for Tracking {
+impl Finder for FaceFinder {
     fn is_independent(&self) -> bool {
         self.running_mode == RunningMode::Image
     }

@@ -21,7 +21,7 @@ const MAX_SIZE: u64 = 64 << 20;
 /// The account of a video.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Marker {
+pub struct StatusFile {
     /// Hash of everything that the record depends on. Empty for a video that could not be read.
     pub key: String,
     #[serde(flatten)]
@@ -46,7 +46,7 @@ pub struct Marker {
     pub basis: Value,
     /// The account of a later attempt, whose result was worse: the record is still the earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub later: Option<Box<Marker>>,
+    pub later: Option<Box<StatusFile>>,
 }
 
 /// Why there is no marker, although something has its name.
@@ -59,7 +59,7 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl Marker {
+impl StatusFile {
     /// The account of a video with an engine.
     pub fn new(key: &str, video: &Video, ready: &Ready, outcome: Outcome) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Marker {
     /// # Errors
     /// [`Unreadable`] if something else has its name.
     pub fn read(record: &Path) -> Result<Option<Box<Self>>, Unreadable> {
-        let path = names::marker(record);
+        let path = names::status_file(record);
         let reason = match file::read_itself(&path, MAX_SIZE) {
             Err(error) if names::is_absent(&error) => return Ok(None),
             // As a power failure may leave it.
@@ -110,7 +110,7 @@ impl Marker {
     /// # Errors
     /// Those of the system.
     pub fn write(&self, record: &Path) -> io::Result<()> {
-        let path = names::marker(record);
+        let path = names::status_file(record);
         let partial = with_suffix(&path, ".partial");
         remove_if_there(&partial)?;
         let mut file = File::create_new(&partial)?;
@@ -162,7 +162,7 @@ mod tests {
     fn other_files_are_no_markers() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("a.json");
-        assert!(Marker::read(&record).unwrap().is_none());
+        assert!(StatusFile::read(&record).unwrap().is_none());
         for (text, is_marker) in [
             ("", Some(false)),
             ("{\"key\":\"k\"}", Some(true)),
@@ -170,13 +170,13 @@ mod tests {
             ("{\"key\":1}", None),
             ("{}", None),
         ] {
-            fs::write(names::marker(&record), text).unwrap();
-            let read = Marker::read(&record).ok().map(|it| it.is_some());
+            fs::write(names::status_file(&record), text).unwrap();
+            let read = StatusFile::read(&record).ok().map(|it| it.is_some());
             assert_eq!(read, is_marker, "{text}");
         }
-        fs::remove_file(names::marker(&record)).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", names::marker(&record)).unwrap();
-        let error = Marker::read(&record).unwrap_err().to_string();
+        fs::remove_file(names::status_file(&record)).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", names::status_file(&record)).unwrap();
+        let error = StatusFile::read(&record).unwrap_err().to_string();
         assert!(error.contains("a.json.done cannot be read"), "{error}");
     }
 }

@@ -4,17 +4,17 @@
 use std::time::Instant;
 
 use super::failure::Failure;
-use super::messages::Moment;
-use facetrack::analyzer::Found;
+use super::messages::FrameTime;
+use facetrack::analyzer::Detections;
 use facetrack::engine::{EngineError, FrameOutline};
 use facetrack::report::FrameStatus;
 use facetrack::schedule::Arrival;
-use facetrack::workers::Pending;
+use facetrack::workers::PendingDetections;
 
 /// A frame whose analysis has begun.
-pub(super) struct Flight {
+pub(super) struct InFlightFrame {
     pub buffer: gst::Buffer,
-    pub moment: Moment,
+    pub frame_time: FrameTime,
     pub work: Result<Work, Failure>,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Work {
     /// It repeats the faces of the frame before.
     Hold(FrameOutline),
     /// Its faces are searched.
-    Search {
+    Detect {
         faces: Faces,
         arrival: Option<Arrival>,
         start: Instant,
@@ -34,16 +34,16 @@ pub(super) enum Work {
 
 /// The faces of a frame, before they are completed.
 pub(super) enum Faces {
-    Found(Found),
+    Ready(Detections),
     /// A worker searches them.
-    Pending(Pending),
+    Pending(PendingDetections),
 }
 
-impl Flight {
+impl InFlightFrame {
     /// Whether it can leave without waiting.
     pub fn is_done(&mut self) -> bool {
         match &mut self.work {
-            Ok(Work::Search {
+            Ok(Work::Detect {
                 faces: Faces::Pending(pending),
                 ..
             }) => pending.is_done(),
@@ -52,8 +52,8 @@ impl Flight {
     }
 
     /// Whether its faces are searched, so that the next frame can hold them.
-    pub fn is_search(&self) -> bool {
-        matches!(self.work, Ok(Work::Search { .. }))
+    pub fn is_detecting(&self) -> bool {
+        matches!(self.work, Ok(Work::Detect { .. }))
     }
 }
 
@@ -62,9 +62,9 @@ impl Faces {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn wait(self) -> Result<Found, EngineError> {
+    pub fn wait(self) -> Result<Detections, EngineError> {
         match self {
-            Self::Found(found) => Ok(found),
+            Self::Ready(found) => Ok(found),
             Self::Pending(pending) => pending.wait(),
         }
     }

@@ -104,11 +104,11 @@ fn script(detections: &[([usize; 2], f32, f32)]) -> Shared {
     }))
 }
 
-fn tracking(script: &Shared, max_faces: usize) -> Tracking {
-    tracking_in(RunningMode::Video, script, max_faces)
+fn finder(script: &Shared, max_faces: usize) -> FaceFinder {
+    finder_in(RunningMode::Video, script, max_faces)
 }
 
-fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Tracking {
+fn finder_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> FaceFinder {
     let network = |answer: Answer, contract| {
         let model = Box::new(Scripted(script.clone(), answer));
         Network::new(model, Path::new("scripted.onnx")).with(contract)
@@ -129,16 +129,16 @@ fn tracking_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> 
         },
         ..EngineConfig::default()
     };
-    Tracking::new(networks, &config)
+    FaceFinder::new(networks, &config)
 }
 
 /// What is seen in a grey frame.
-fn see_in(tracking: &mut Tracking, size: (usize, usize)) -> Vec<Observation> {
-    see_with(tracking, size, &THRESHOLDS)
+fn see_in(finder: &mut FaceFinder, size: (usize, usize)) -> Vec<Observation> {
+    see_with(finder, size, &THRESHOLDS)
 }
 
 fn see_with(
-    tracking: &mut Tracking,
+    finder: &mut FaceFinder,
     (width, height): (usize, usize),
     thresholds: &Thresholds,
 ) -> Vec<Observation> {
@@ -147,11 +147,11 @@ fn see_with(
         image: ImageView::rgb(width, height, &grey).unwrap(),
         time: Duration::ZERO,
     };
-    tracking.find(&frame, thresholds).unwrap()
+    finder.find(&frame, thresholds).unwrap()
 }
 
-fn see(tracking: &mut Tracking) -> Vec<Observation> {
-    see_in(tracking, SIZE)
+fn see(finder: &mut FaceFinder) -> Vec<Observation> {
+    see_in(finder, SIZE)
 }
 
 /// A face in the middle of the image, and one in its corner.
@@ -161,8 +161,8 @@ const CORNER: ([usize; 2], f32, f32) = ([8, 8], 0.875, 0.25);
 #[test]
 fn a_face_is_found_and_then_followed() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 1);
-    let found = see(&mut tracking).remove(0);
+    let mut finder = finder(&script, 1);
+    let found = see(&mut finder).remove(0);
     // The box is the extent of the landmarks: cells 3 to 24 of 27 in a window of 134×140 px from
     // (157, 155) on.
     let per_cell = |pixels: f32| pixels / 224.0 * 223.0 / 27.0;
@@ -172,20 +172,20 @@ fn a_face_is_found_and_then_followed() {
     assert_eq!(found.origin, Origin::Detected);
     assert_eq!(found.confidence, Some(0.875));
     for _ in 0..5 {
-        let followed = see(&mut tracking).remove(0);
+        let followed = see(&mut finder).remove(0);
         assert_eq!(followed.origin, Origin::Tracked);
         assert_eq!(followed.confidence, Some(0.875));
         assert!(followed.bbox.iou(&found.bbox) < 1.0);
     }
     assert_eq!(script.lock().unwrap().detector_runs, 1);
-    tracking.reset();
-    assert_eq!(see(&mut tracking)[0], found);
+    finder.reset();
+    assert_eq!(see(&mut finder)[0], found);
 }
 
 #[test]
 fn a_lost_face_is_looked_for_at_its_place_and_then_in_the_whole_frame() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 1);
+    let mut finder = finder(&script, 1);
     // Scores at the place and where the detector finds the face, number of faces, and whether the
     // detector runs.
     for (frame, (scores, faces, searches)) in [
@@ -205,7 +205,7 @@ fn a_lost_face_is_looked_for_at_its_place_and_then_in_the_whole_frame() {
     {
         let before = script.lock().unwrap().detector_runs;
         script.lock().unwrap().scores = scores.iter().copied().collect();
-        assert_eq!(see(&mut tracking).len(), faces, "{frame}");
+        assert_eq!(see(&mut finder).len(), faces, "{frame}");
         let script = script.lock().unwrap();
         assert_eq!(script.detector_runs - before, searches, "{frame}");
         assert!(script.scores.is_empty(), "{frame}");
@@ -215,11 +215,11 @@ fn a_lost_face_is_looked_for_at_its_place_and_then_in_the_whole_frame() {
 #[test]
 fn one_lost_face_of_two_is_searched_for() {
     let script = script(&[MIDDLE, CORNER]);
-    let mut tracking = tracking(&script, 2);
-    assert_eq!(see(&mut tracking).len(), 2);
+    let mut finder = finder(&script, 2);
+    assert_eq!(see(&mut finder).len(), 2);
     // The detector finds both faces; the first is also followed.
     script.lock().unwrap().scores = VecDeque::from([0.875, 0.5, 0.875, 0.875]);
-    let mut origins: Vec<_> = see(&mut tracking).iter().map(|face| face.origin).collect();
+    let mut origins: Vec<_> = see(&mut finder).iter().map(|face| face.origin).collect();
     origins.sort_by_key(|origin| *origin == Origin::Detected);
     assert_eq!(origins, [Origin::Tracked, Origin::Detected]);
     assert_eq!(script.lock().unwrap().detector_runs, 2);
@@ -228,9 +228,9 @@ fn one_lost_face_of_two_is_searched_for() {
 #[test]
 fn pictures_that_stand_alone_are_searched_each() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking_in(RunningMode::Image, &script, 1);
+    let mut finder = finder_in(RunningMode::Image, &script, 1);
     for picture in 1..4 {
-        let faces = see(&mut tracking);
+        let faces = see(&mut finder);
         assert_eq!(faces.len(), 1);
         assert_eq!(faces[0].origin, Origin::Detected);
         assert_eq!(script.lock().unwrap().detector_runs, picture);
@@ -240,13 +240,13 @@ fn pictures_that_stand_alone_are_searched_each() {
 #[test]
 fn with_fewer_faces_than_wanted_every_third_frame_is_searched() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 2);
+    let mut finder = finder(&script, 2);
     let mut seen = Vec::new();
     for frame in 0..8 {
         if frame == 4 {
             script.lock().unwrap().detections.push(CORNER);
         }
-        let faces = see(&mut tracking).len();
+        let faces = see(&mut finder).len();
         seen.push((faces, script.lock().unwrap().detector_runs));
     }
     assert_eq!(
@@ -273,7 +273,7 @@ fn the_best_faces_come_first_and_no_more_than_wanted() {
     ] {
         let script = script(&[MIDDLE, CORNER]);
         script.lock().unwrap().scores = scores.into();
-        let faces = see(&mut tracking(&script, max_faces));
+        let faces = see(&mut finder(&script, max_faces));
         // The detector is surer of the corner, and is the first to choose.
         let is_middle = |face: &Observation| usize::from(face.bbox.x > 100.0);
         let got: Vec<_> = faces
@@ -287,19 +287,19 @@ fn the_best_faces_come_first_and_no_more_than_wanted() {
 #[test]
 fn a_followed_face_is_one_with_the_detection_of_it() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 2);
+    let mut finder = finder(&script, 2);
     // The third frame after the first is searched too: what is followed, then what is found.
     for (scores, origin, confidence) in [
         ([0.75, 0.8125], Origin::Tracked, 0.75),
         ([0.6875, 0.8125], Origin::Detected, 0.8125),
     ] {
-        tracking.reset();
+        finder.reset();
         script.lock().unwrap().scores = VecDeque::from([0.875; 3]);
         script.lock().unwrap().scores.extend(scores);
         for _ in 0..3 {
-            assert_eq!(see(&mut tracking).len(), 1);
+            assert_eq!(see(&mut finder).len(), 1);
         }
-        let faces = see(&mut tracking);
+        let faces = see(&mut finder);
         assert_eq!(faces.len(), 1);
         assert_eq!(
             (faces[0].origin, faces[0].confidence),
@@ -314,13 +314,13 @@ fn thresholds_are_those_of_detector_and_landmarks() {
         [(0.75, 0.874, 1, 1), (0.75, 0.875, 1, 0), (0.751, 0.5, 0, 0)]
     {
         let script = script(&[MIDDLE]);
-        let mut tracking = tracking(&script, 1);
+        let mut finder = finder(&script, 1);
         let thresholds = Thresholds {
             detection,
             presence,
             ..THRESHOLDS
         };
-        let found = see_with(&mut tracking, SIZE, &thresholds);
+        let found = see_with(&mut finder, SIZE, &thresholds);
         assert_eq!(found.len(), faces, "{detection} {presence}");
         assert_eq!(script.lock().unwrap().landmark_runs, runs);
     }
@@ -331,8 +331,8 @@ fn answers_that_are_no_numbers_are_no_face() {
     for score in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let script = script(&[MIDDLE]);
         script.lock().unwrap().scores = VecDeque::from([score; 3]);
-        let mut tracking = tracking(&script, 1);
-        assert_eq!(see(&mut tracking), [], "{score}");
+        let mut finder = finder(&script, 1);
+        assert_eq!(see(&mut finder), [], "{score}");
     }
     for (heat, radius) in [
         (f32::NAN, 0.25),
@@ -341,15 +341,15 @@ fn answers_that_are_no_numbers_are_no_face() {
         (0.75, f32::MAX),
     ] {
         let script = script(&[([28, 28], heat, radius)]);
-        assert_eq!(see(&mut tracking(&script, 1)), [], "{heat} {radius}");
+        assert_eq!(see(&mut finder(&script, 1)), [], "{heat} {radius}");
     }
 }
 
 #[test]
 fn pupils_are_in_the_middle_of_the_eyes() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 1);
-    let face = see(&mut tracking).remove(0);
+    let mut finder = finder(&script, 1);
+    let face = see(&mut finder).remove(0);
     let gaze = face.gaze.unwrap();
     let points = &face.landmarks.unwrap().points;
     for (pupil, [a, b]) in [(gaze.right, [36, 39]), (gaze.left, [42, 45])] {
@@ -362,16 +362,16 @@ fn pupils_are_in_the_middle_of_the_eyes() {
         assert_eq!(pupil.confidence, 0.75);
     }
     script.lock().unwrap().pupils = f32::NAN;
-    let gaze = see(&mut tracking)[0].gaze.unwrap();
+    let gaze = see(&mut finder)[0].gaze.unwrap();
     assert_eq!([gaze.right, gaze.left], [Pupil::default(); 2]);
-    tracking.networks[0].gaze = None;
-    assert_eq!(see(&mut tracking)[0].gaze, None);
+    finder.networks[0].gaze = None;
+    assert_eq!(see(&mut finder)[0].gaze, None);
 }
 
 #[test]
 fn frames_change_their_size() {
     let script = script(&[MIDDLE]);
-    let mut tracking = tracking(&script, 1);
+    let mut finder = finder(&script, 1);
     for (size, faces) in [
         (SIZE, 1),
         ((1, 1), 0),
@@ -379,10 +379,10 @@ fn frames_change_their_size() {
         ((3, 900), 0),
         ((640, 360), 1),
     ] {
-        tracking.reset();
-        assert_eq!(see_in(&mut tracking, size).len(), faces, "{size:?}");
+        finder.reset();
+        assert_eq!(see_in(&mut finder, size).len(), faces, "{size:?}");
         for other in [(1, 1), (40, 30), (1000, 20)] {
-            see_in(&mut tracking, other);
+            see_in(&mut finder, other);
         }
     }
 }

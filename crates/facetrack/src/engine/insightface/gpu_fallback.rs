@@ -5,15 +5,15 @@
 use std::mem;
 
 use crate::device::{
-    self, Claim, Cuda, Fault, Need, Permit, Placement, Refusal, halved_det_size, insufficient,
-    largest_det_size,
+    self, Cuda, Fault, MemoryReservation, Need, Permit, Placement, Refusal, halved_det_size,
+    insufficient, largest_det_size,
 };
 use crate::engine::{EngineError, Finder, Frame, Notice, Result, Thresholds};
 use crate::model::{ModelError, ModelFile, Runtimes};
 use crate::observation::Observation;
 
 /// An engine whose detector takes smaller inputs on demand.
-pub trait Reducible: Finder {
+pub trait ResizableDetector: Finder {
     /// The models that it runs.
     fn models(&self) -> &[ModelFile];
 
@@ -37,7 +37,7 @@ pub trait Reducible: Finder {
 pub type Open<E> = Box<dyn Fn(&Placement, usize) -> Result<E> + Send>;
 
 /// An engine that runs on a GPU until the GPU fails, and then on the CPU.
-pub struct Resilient<E> {
+pub struct GpuFallback<E> {
     /// The engine that runs now.
     pub engine: E,
     open: Open<E>,
@@ -50,13 +50,13 @@ pub struct Resilient<E> {
 
 /// State of an engine on a GPU.
 struct OnGpu {
-    claim: Claim,
+    reservation: MemoryReservation,
     fallback: bool,
     /// Whether the GPU failed before.
     is_reduced: bool,
 }
 
-impl<E: Reducible> Resilient<E> {
+impl<E: ResizableDetector> GpuFallback<E> {
     /// Loads an engine with `open`, on `placement` if possible, with a detector's input of a number
     /// of px. `wanted` is the GPU memory that it needs. If less is available, the detector's input
     /// is reduced.
@@ -76,7 +76,7 @@ impl<E: Reducible> Resilient<E> {
                 opened => opened?,
             },
         };
-        let mut resilient = Self {
+        let mut fallback = Self {
             engine,
             open,
             det_size: wanted.det_size,
@@ -84,9 +84,9 @@ impl<E: Reducible> Resilient<E> {
             notices: notice.into_iter().collect(),
         };
         if let Placement::Cuda(cuda) = placement {
-            resilient.warm_up(cuda.tuning.warm_up_runs)?;
+            fallback.warm_up(cuda.tuning.warm_up_runs)?;
         }
-        Ok(resilient)
+        Ok(fallback)
     }
 
     /// Warms the GPU up with some runs. Errors of the memory estimate show here, before the first
@@ -106,12 +106,12 @@ impl<E: Reducible> Resilient<E> {
             let Some(gpu) = &mut self.gpu else {
                 return run(&mut self.engine);
             };
-            let permit = gpu.claim.turn();
+            let permit = gpu.reservation.turn();
             match run(&mut self.engine) {
                 Err(error) if is_of_gpu(&error) => {
                     // The next run may need the permit.
                     drop::<Permit<'_>>(permit);
-                    self.retreat(error)?;
+                    self.fall_back(error)?;
                 }
                 result => return result,
             }
@@ -119,7 +119,7 @@ impl<E: Reducible> Resilient<E> {
     }
 
     /// Reduces GPU use after it failed with `error`. The networks stay as they are if that fails.
-    fn retreat(&mut self, error: EngineError) -> Result<()> {
+    fn fall_back(&mut self, error: EngineError) -> Result<()> {
         let Some(gpu) = self.gpu.as_mut().filter(|gpu| gpu.fallback) else {
             return Err(error);
         };
@@ -153,9 +153,9 @@ impl<E: Reducible> Resilient<E> {
 /// An engine on a GPU, its state, and a notice if its detector's input is smaller than `wanted`.
 type Opened<E> = (E, Option<OnGpu>, Option<Notice>);
 
-fn on_gpu<E: Reducible>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Opened<E>> {
-    let (mut claim, det_size, of_others) = claim(cuda, wanted)?;
-    let permit = claim.turn();
+fn on_gpu<E: ResizableDetector>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Opened<E>> {
+    let (mut reservation, det_size, of_others) = reserve(cuda, wanted)?;
+    let permit = reservation.turn();
     let placement = Placement::Cuda(Cuda {
         max_vram: cuda.max_vram.saturating_sub(of_others),
         ..cuda.clone()
@@ -169,7 +169,7 @@ fn on_gpu<E: Reducible>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Ope
     };
     drop(permit);
     let gpu = OnGpu {
-        claim,
+        reservation,
         fallback: cuda.fallback,
         is_reduced: shortage.is_some(),
     };
@@ -181,7 +181,7 @@ fn on_gpu<E: Reducible>(cuda: &Cuda, wanted: Need, open: &Open<E>) -> Result<Ope
     Ok((engine, Some(gpu), notice))
 }
 
-fn fell_back(engine: &impl Reducible, reason: String) -> Notice {
+fn fell_back(engine: &impl ResizableDetector, reason: String) -> Notice {
     Notice::FellBackToCpu {
         reason,
         models: engine.models().to_vec(),
@@ -189,11 +189,11 @@ fn fell_back(engine: &impl Reducible, reason: String) -> Notice {
     }
 }
 
-/// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the claim,
+/// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the reservation,
 /// the size of the input, and the memory that other engines of this process have claimed, bytes.
-fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64)> {
+fn reserve(cuda: &Cuda, wanted: Need) -> Result<(MemoryReservation, usize, u64)> {
     let (mut det_size, mut of_others) = (0, 0);
-    let claim = device::claim(cuda.index, |claimed| {
+    let reservation = device::reserve(cuda.index, |claimed| {
         of_others = claimed;
         det_size = largest_det_size(wanted, cuda, claimed).ok_or_else(|| {
             let reason = too_little(cuda, claimed, wanted.smallest());
@@ -201,7 +201,7 @@ fn claim(cuda: &Cuda, wanted: Need) -> Result<(Claim, usize, u64)> {
         })?;
         Ok::<_, Refusal>(Need { det_size, ..wanted }.arenas())
     })?;
-    Ok((claim, det_size, of_others))
+    Ok((reservation, det_size, of_others))
 }
 
 /// Message that there is less memory than `need`. Other engines of this process have claimed
@@ -231,7 +231,7 @@ fn is_out_of_memory(error: &EngineError) -> bool {
     matches!(error, EngineError::Model(ModelError::OutOfMemory { .. }))
 }
 
-impl<E: Reducible> Finder for Resilient<E> {
+impl<E: ResizableDetector> Finder for GpuFallback<E> {
     /// On a GPU it measures the memory and decides about the fallback, for all frames.
     fn is_independent(&self) -> bool {
         self.gpu.is_none()

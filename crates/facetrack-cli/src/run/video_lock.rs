@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use facetrack::file::{is_at, open_itself, remove_if_there, rename_new, sync_folder};
 use facetrack_jobs::Status;
 
-use super::marker::Marker;
 use super::names;
+use super::status_file::StatusFile;
 
 /// How often a claim is opened again because another run has finished it meanwhile.
 const ATTEMPTS: usize = 10;
@@ -36,7 +36,7 @@ pub enum Existing {
 
 /// A video that only this run tracks.
 #[derive(Debug)]
-pub struct Claim {
+pub struct VideoLock {
     /// Locked.
     _file: File,
     record: PathBuf,
@@ -52,16 +52,16 @@ pub fn recover(record: &Path) -> io::Result<()> {
         let _ = fs::remove_dir(names::folder(record));
         return Ok(());
     }
-    Claim::new(record)?.map_or(Ok(()), |claim| claim.release())
+    VideoLock::new(record)?.map_or(Ok(()), |claim| claim.release())
 }
 
-impl Claim {
+impl VideoLock {
     /// Claims the video of `record`. `None` if another run tracks the video now.
     ///
     /// # Errors
     /// The claim cannot be created.
     pub fn new(record: &Path) -> io::Result<Option<Self>> {
-        let path = names::claim(record);
+        let path = names::lock_file(record);
         for _ in 0..ATTEMPTS {
             let Some(file) = open(record)? else { continue };
             // File systems without locks return another error; then two runs are not noticed.
@@ -82,10 +82,10 @@ impl Claim {
     }
 
     fn recover(&self) -> io::Result<()> {
-        let Some(marker) = Marker::of_next(&self.record) else {
+        let Some(marker) = StatusFile::of_next(&self.record) else {
             return Ok(());
         };
-        let is_known = Marker::read(&self.record).is_ok_and(|known| known.is_some());
+        let is_known = StatusFile::read(&self.record).is_ok_and(|known| known.is_some());
         let existing = if is_known {
             Existing::Replaced
         } else {
@@ -117,7 +117,7 @@ impl Claim {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
-    pub fn finish(&self, marker: &Marker, existing: Existing) -> io::Result<()> {
+    pub fn finish(&self, marker: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         if !marker.last().outcome.status.has_record() || marker.later.is_some() {
             remove_if_there(&next)?;
@@ -128,7 +128,7 @@ impl Claim {
         self.release()
     }
 
-    fn replace(&self, marker: &Marker, existing: Existing) -> io::Result<()> {
+    fn replace(&self, marker: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         let renamed = match existing {
             Existing::Kept => rename_new(&next, &self.record),
@@ -139,12 +139,12 @@ impl Claim {
             Err(error) if error.kind() == ErrorKind::NotFound => (),
             Err(error) => {
                 // The attempt does not count after all.
-                remove_if_there(&names::marker(&next))?;
+                remove_if_there(&names::status_file(&next))?;
                 return Err(error);
             }
             Ok(()) => (),
         }
-        fs::rename(names::marker(&next), names::marker(&self.record))?;
+        fs::rename(names::status_file(&next), names::status_file(&self.record))?;
         sync_folder(&self.record)?;
         // Parts stay with a failed video, for another attempt.
         if marker.last().outcome.status != Status::Failed {
@@ -162,7 +162,7 @@ fn open(record: &Path) -> io::Result<Option<File>> {
     }
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
-    match open_itself(&mut options, &names::claim(record)) {
+    match open_itself(&mut options, &names::lock_file(record)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
@@ -173,16 +173,16 @@ mod tests {
     use super::*;
     use facetrack_jobs::Outcome;
 
-    fn marker(key: &str, status: Status) -> Marker {
-        Marker {
+    fn marker(key: &str, status: Status) -> StatusFile {
+        StatusFile {
             key: key.to_owned(),
             outcome: Outcome::without_record(status, ""),
-            ..Marker::default()
+            ..StatusFile::default()
         }
     }
 
     fn key(record: &Path) -> Option<String> {
-        Marker::read(record).unwrap().map(|marker| marker.key)
+        StatusFile::read(record).unwrap().map(|marker| marker.key)
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
             ("second", Status::Truncated, "second"),
             ("third", Status::Failed, "second"),
         ] {
-            let claim = Claim::new(&record).unwrap().expect("no other run");
+            let claim = VideoLock::new(&record).unwrap().expect("no other run");
             assert!(names::is_begun(&record));
-            assert!(Claim::new(&record).unwrap().is_none());
+            assert!(VideoLock::new(&record).unwrap().is_none());
             fs::write(names::next(&record), name).unwrap();
             claim
                 .finish(&marker(name, status), Existing::Replaced)
@@ -211,7 +211,7 @@ mod tests {
     fn a_record_that_appears_meanwhile_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("a.json");
-        let claim = Claim::new(&record).unwrap().expect("no other run");
+        let claim = VideoLock::new(&record).unwrap().expect("no other run");
         fs::write(names::next(&record), "own").unwrap();
         fs::write(&record, "other").unwrap();
         let finished = claim.finish(&marker("k", Status::Complete), Existing::Kept);
@@ -229,8 +229,8 @@ mod tests {
         for step in 0..3 {
             let record = folder.path().join(format!("{step}.json"));
             fs::write(&record, "old").unwrap();
-            fs::write(names::marker(&record), r#"{"key":"old"}"#).unwrap();
-            let claim = Claim::new(&record).unwrap().expect("no other run");
+            fs::write(names::status_file(&record), r#"{"key":"old"}"#).unwrap();
+            let claim = VideoLock::new(&record).unwrap().expect("no other run");
             let next = names::next(&record);
             fs::write(&next, "new").unwrap();
             if step > 0 {

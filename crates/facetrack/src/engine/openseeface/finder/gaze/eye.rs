@@ -8,7 +8,7 @@
 
 use std::f64::consts::TAU;
 
-use crate::engine::openseeface::tracking::crop;
+use crate::engine::openseeface::finder::crop;
 use crate::geometry::{Point, RotatedRect};
 use crate::image::ImageView;
 use crate::observation::{Landmark, Landmarks};

@@ -17,7 +17,7 @@ const MAX_SIZE: u64 = 16 << 20;
 
 /// Something that an analyzer learns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Learned {
+pub(super) struct LearnedState {
     /// Property with the path of the file.
     property: &'static str,
     /// Prepares an analyzer that uses a file.
@@ -29,7 +29,7 @@ pub(super) struct Learned {
 }
 
 /// The calibration of the engine.
-pub(super) const CALIBRATION: Learned = Learned {
+pub(super) const CALIBRATION: LearnedState = LearnedState {
     property: "calibration-file",
     begin: |analyzer| match analyzer.engine.completer.calibration() {
         Some(_) => Ok(()),
@@ -40,7 +40,7 @@ pub(super) const CALIBRATION: Learned = Learned {
 };
 
 /// The rest values of blendshapes.
-pub(super) const NEUTRAL: Learned = Learned {
+pub(super) const NEUTRAL: LearnedState = LearnedState {
     property: "neutral-file",
     begin: |analyzer| {
         if analyzer.engine.info.blendshapes.is_empty() {
@@ -54,20 +54,24 @@ pub(super) const NEUTRAL: Learned = Learned {
 };
 
 /// A file and its content.
-pub(super) struct LearnedFile {
-    learned: Learned,
+pub(super) struct StateFile {
+    learned: LearnedState,
     path: PathBuf,
     /// `None` if there is no file yet.
     content: Option<String>,
 }
 
-impl LearnedFile {
+impl StateFile {
     /// Restores what `analyzer` learned from the file at `path`, if it exists, and checks that the
     /// file can be written at the end of the stream.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn open(learned: Learned, path: &Path, analyzer: &mut Analyzer) -> Result<Self, Failure> {
+    pub fn open(
+        learned: LearnedState,
+        path: &Path,
+        analyzer: &mut Analyzer,
+    ) -> Result<Self, Failure> {
         (learned.begin)(analyzer)?;
         if !can_be_a_file(path) {
             return Err(Failure::NoFile(learned.property, path.to_owned()));
@@ -81,7 +85,7 @@ impl LearnedFile {
         if let Some(content) = file.read()? {
             file.restore(analyzer, &content)?;
         }
-        Place::of(&file.path).map_err(|error| file.fail(Failure::Write, error))?;
+        WriteMode::of(&file.path).map_err(|error| file.fail(Failure::Write, error))?;
         Ok(file)
     }
 
@@ -98,8 +102,8 @@ impl LearnedFile {
         if self.content.as_ref() == Some(&content) {
             return Ok(());
         }
-        Place::of(&self.path)
-            .and_then(|place| place.write(&self.path, &content))
+        WriteMode::of(&self.path)
+            .and_then(|mode| mode.write(&self.path, &content))
             .map_err(|error| self.fail(Failure::Write, error))?;
         self.content = Some(content);
         Ok(())
@@ -143,33 +147,33 @@ fn can_be_a_file(path: &Path) -> bool {
 }
 
 /// Where new content is written.
-enum Place {
+enum WriteMode {
     /// A file that takes the place of the old one.
-    Beside(NamedTempFile),
+    Replace(NamedTempFile),
     /// The old file.
-    Within(File),
+    InPlace(File),
 }
 
-impl Place {
+impl WriteMode {
     /// Opens it for the file at `path`.
     fn of(path: &Path) -> io::Result<Self> {
         let Ok(old) = fs::metadata(path) else {
-            return beside(path).map(Self::Beside);
+            return beside(path).map(Self::Replace);
         };
         match beside(path).and_then(|new| resemble(new, &old)) {
-            Ok(new) => Ok(Self::Beside(new)),
-            Err(_) => File::options().write(true).open(path).map(Self::Within),
+            Ok(new) => Ok(Self::Replace(new)),
+            Err(_) => File::options().write(true).open(path).map(Self::InPlace),
         }
     }
 
     fn write(self, path: &Path, text: &str) -> io::Result<()> {
         match self {
-            Self::Beside(mut new) => {
+            Self::Replace(mut new) => {
                 new.write_all(text.as_bytes())?;
                 new.as_file().sync_all()?;
                 new.persist(path)?;
             }
-            Self::Within(mut old) => {
+            Self::InPlace(mut old) => {
                 old.write_all(text.as_bytes())?;
                 old.set_len(text.len() as u64)?;
                 old.sync_all()?;

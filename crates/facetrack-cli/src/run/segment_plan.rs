@@ -3,26 +3,26 @@
 
 use std::time::Duration;
 
-use facetrack_jobs::Part;
+use facetrack_jobs::Segment;
 use serde::Serialize;
 
 /// Where long videos are cut. Records depend on it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Grid {
+pub struct SegmentPlan {
     /// Length of a part.
     pub segment: Duration,
     /// Time that is tracked before each part.
     pub warm_up: Duration,
 }
 
-impl Grid {
+impl SegmentPlan {
     /// The parts of a video that takes this long, s. The last one may be up to half longer or
     /// shorter than the others.
-    pub fn parts(&self, seconds: f64) -> Vec<Part> {
+    pub fn parts(&self, seconds: f64) -> Vec<Segment> {
         let segment = self.segment.as_secs_f64();
         let count = (seconds / segment).round().max(1.0) as u32;
         let start = |number: u32| f64::from(number) * segment;
-        let part = |number| Part {
+        let part = |number| Segment {
             start: (number > 0).then(|| start(number)),
             stop: (number + 1 < count).then(|| start(number + 1)),
         };
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     fn starts(segment: u64, seconds: f64) -> Vec<(Option<f64>, Option<f64>)> {
-        let grid = Grid {
+        let grid = SegmentPlan {
             segment: Duration::from_secs(segment),
             warm_up: Duration::from_secs(2),
         };

@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use facetrack_jobs::{Answer, Cause, Job, Outcome, Request, Status};
+use facetrack_jobs::{Answer, Cause, Outcome, Request, Status, TrackRequest};
 
 use super::Run;
 use super::child::Worker;
-use super::claim::{Claim, Existing};
-use super::events::{Event, Report};
+use super::events::{Event, VideoResult};
 use super::inputs::Video;
-use super::marker::Marker;
 use super::names;
-use super::parts::Grid;
-use super::plan::{self, Task};
-use super::queue::{Next, Queue, Stop, Work};
+use super::plan::{self, VideoJob};
+use super::queue::{Job, Next, Queue, Stop};
 use super::seats::{Seat, Seats};
-use super::segments::{Group, PartTask};
+use super::segment_plan::SegmentPlan;
+use super::segments::{SegmentJob, SegmentedVideo};
 use super::staging::Unfetched;
+use super::status_file::StatusFile;
+use super::video_lock::{Existing, VideoLock};
 
 /// How often limits and signals are checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ const MEASURE_TIMEOUT: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 2;
 
 /// A lane of videos.
-pub struct Lane<'a> {
+pub struct Dispatcher<'a> {
     pub number: usize,
     pub run: &'a Run<'a>,
     pub queue: &'a Queue,
@@ -50,7 +50,7 @@ struct Order {
     index: usize,
     /// The number of a part, from 0, and their count.
     part: Option<(usize, usize)>,
-    job: Job,
+    job: TrackRequest,
     /// Attempts, with this one.
     attempts: u32,
 }
@@ -60,21 +60,21 @@ struct Order {
 type Attempt = Result<Outcome, String>;
 
 /// Consequence of an attempt.
-enum Tried {
-    Ended(Box<Marker>),
+enum JobResult {
+    Ended(Box<StatusFile>),
     /// The run ends first.
     Interrupted,
     /// Another attempt, after all other work.
     Again,
 }
 
-impl Lane<'_> {
+impl Dispatcher<'_> {
     /// Tracks videos until none is left.
     pub fn run(&self) {
         while let Some(work) = self.next() {
             let (index, done) = match work {
-                Work::Video(task, claim) => (task.index, self.settle(task, claim)),
-                Work::Part(part) => (part.group.index, self.settle_part(part)),
+                Job::Video(task, claim) => (task.index, self.settle(task, claim)),
+                Job::Segment(part) => (part.group.index, self.settle_part(part)),
             };
             self.tell(Event::Left { lane: self.number });
             if let Err(error) = done {
@@ -84,10 +84,10 @@ impl Lane<'_> {
     }
 
     /// The next part, or the next video that no other run tracks.
-    fn next(&self) -> Option<Work> {
+    fn next(&self) -> Option<Job> {
         while let Some(next) = self.queue.next() {
             let (task, _planning) = match next {
-                Next::Part(part) => return Some(Work::Part(part)),
+                Next::Segment(part) => return Some(Job::Segment(part)),
                 Next::Video(task, planning) => (task, planning),
             };
             let index = task.index;
@@ -101,13 +101,13 @@ impl Lane<'_> {
     }
 
     /// A video to track as a whole, unless another run tracks it or has settled it.
-    fn claimed(&self, mut task: Task) -> io::Result<Option<Work>> {
+    fn claimed(&self, mut task: VideoJob) -> io::Result<Option<Job>> {
         let (index, video) = (task.index, &self.run.videos[task.index]);
         // Nothing is written to the place of a disk that is away.
         if self.run.arguments.out.is_none()
             && let Some(outcome) = plan::unreadable(video, self.run.arguments)
         {
-            let marker = Marker::new("", video, &self.run.crew.ready, outcome);
+            let marker = StatusFile::new("", video, &self.run.crew.ready, outcome);
             self.settled(index, Box::new(marker));
             return Ok(None);
         }
@@ -118,14 +118,14 @@ impl Lane<'_> {
         {
             fs::create_dir_all(folder)?;
         }
-        let Some(claim) = Claim::new(&video.record)? else {
+        let Some(claim) = VideoLock::new(&video.record)? else {
             let path = video.path.display();
             self.tell(Event::Noted(format!("{path}: another run is tracking it")));
             return Ok(None);
         };
         if let Some(marker) = task.settled_meanwhile(video) {
             let is_new = false;
-            self.tell(Event::Finished(Report {
+            self.tell(Event::Finished(VideoResult {
                 index,
                 is_new,
                 marker,
@@ -137,12 +137,16 @@ impl Lane<'_> {
     }
 
     /// Puts the parts of a long video into the queue. Returns any other video.
-    fn divided(&self, mut task: Task, claim: Claim) -> io::Result<Option<Work>> {
+    fn divided(&self, mut task: VideoJob, claim: VideoLock) -> io::Result<Option<Job>> {
         let video = &self.run.videos[task.index];
-        let grid = self.run.arguments.grid().filter(|_| video.part.is_whole());
+        let grid = self
+            .run
+            .arguments
+            .grid()
+            .filter(|_| video.segment.is_whole());
         let measured = grid.and_then(|grid| Some((grid, self.measure(video)?)));
         let Some((grid, measured)) = measured else {
-            return Ok(Some(Work::Video(task, claim)));
+            return Ok(Some(Job::Video(task, claim)));
         };
         // Everything is tracked again, so no later run may use earlier parts.
         if self.run.arguments.force {
@@ -151,9 +155,10 @@ impl Lane<'_> {
         let parts = measured.map(|seconds| grid.parts(seconds));
         let parts = parts.map_err(|reason| task.whole = Some(reason));
         let Some(parts) = parts.ok().filter(|parts| parts.len() > 1) else {
-            return Ok(Some(Work::Video(task, claim)));
+            return Ok(Some(Job::Video(task, claim)));
         };
-        self.queue.add(Group::divide(task, claim, video, &parts));
+        self.queue
+            .add(SegmentedVideo::divide(task, claim, video, &parts));
         Ok(None)
     }
 
@@ -190,7 +195,7 @@ impl Lane<'_> {
     }
 
     /// Tracks a video, and writes its marker.
-    fn settle(&self, mut task: Task, claim: Claim) -> io::Result<()> {
+    fn settle(&self, mut task: VideoJob, claim: VideoLock) -> io::Result<()> {
         task.attempts += 1;
         let video = &self.run.videos[task.index];
         let order = Order {
@@ -200,19 +205,24 @@ impl Lane<'_> {
             attempts: task.attempts,
         };
         match self.attempt(order, &task.key) {
-            Tried::Ended(marker) => {
+            JobResult::Ended(marker) => {
                 let marker = self.conclude(&task, &claim, *marker)?;
                 self.settled(task.index, marker);
             }
-            Tried::Interrupted => (),
-            Tried::Again => self.queue.try_again(Work::Video(task, claim)),
+            JobResult::Interrupted => (),
+            JobResult::Again => self.queue.try_again(Job::Video(task, claim)),
         }
         Ok(())
     }
 
     /// Replaces the record and the marker of a video, unless the earlier ones are better. Returns
     /// the account of this run.
-    fn conclude(&self, task: &Task, claim: &Claim, mut marker: Marker) -> io::Result<Box<Marker>> {
+    fn conclude(
+        &self,
+        task: &VideoJob,
+        claim: &VideoLock,
+        mut marker: StatusFile,
+    ) -> io::Result<Box<StatusFile>> {
         let video = &self.run.videos[task.index];
         let is_unreadable = marker.outcome.cause.take() == Some(Cause::Unreadable);
         if is_unreadable {
@@ -231,7 +241,7 @@ impl Lane<'_> {
         };
         marker.outcome = plan::kept(marker.outcome, video);
         let marker = Box::new(marker);
-        let better = Marker {
+        let better = StatusFile {
             later: Some(marker.clone()),
             ..better.clone()
         };
@@ -239,7 +249,12 @@ impl Lane<'_> {
         Ok(marker)
     }
 
-    fn replace(&self, task: &Task, claim: &Claim, mut marker: Marker) -> io::Result<Box<Marker>> {
+    fn replace(
+        &self,
+        task: &VideoJob,
+        claim: &VideoLock,
+        mut marker: StatusFile,
+    ) -> io::Result<Box<StatusFile>> {
         let mut whole = marker.clone();
         // An empty key has no basis.
         if !marker.key.is_empty() {
@@ -257,19 +272,19 @@ impl Lane<'_> {
     }
 
     /// Tracks a part of a video, and joins the parts after the last one.
-    fn settle_part(&self, mut part: PartTask) -> io::Result<()> {
+    fn settle_part(&self, mut part: SegmentJob) -> io::Result<()> {
         part.attempts += 1;
         let group = part.group.clone();
         let tried = match part.known() {
-            _ if group.has_misfit() => Ok(Tried::Ended(Box::default())),
-            Some(known) => Ok(Tried::Ended(known)),
+            _ if group.has_misfit() => Ok(JobResult::Ended(Box::default())),
+            Some(known) => Ok(JobResult::Ended(known)),
             None => self.track_part(&part),
         };
         let marker = match tried {
-            Ok(Tried::Ended(marker)) => marker,
-            Ok(Tried::Interrupted) => return Ok(()),
-            Ok(Tried::Again) => {
-                self.queue.try_again(Work::Part(part));
+            Ok(JobResult::Ended(marker)) => marker,
+            Ok(JobResult::Interrupted) => return Ok(()),
+            Ok(JobResult::Again) => {
+                self.queue.try_again(Job::Segment(part));
                 return Ok(());
             }
             Err(error) if is_full(&error) => return Err(error),
@@ -290,7 +305,7 @@ impl Lane<'_> {
     }
 
     /// Tracks a part of a video, and writes its marker.
-    fn track_part(&self, part: &PartTask) -> io::Result<Tried> {
+    fn track_part(&self, part: &SegmentJob) -> io::Result<JobResult> {
         let video = part.video();
         let order = Order {
             index: part.group.index,
@@ -299,21 +314,21 @@ impl Lane<'_> {
             attempts: part.attempts,
         };
         let tried = self.attempt(order, &part.key());
-        if let Tried::Ended(marker) = &tried {
+        if let JobResult::Ended(marker) = &tried {
             part.keep(marker)?;
         }
         Ok(tried)
     }
 
     /// Tries a job. A run that ends before the video does keeps the claim, for the next run.
-    fn attempt(&self, order: Order, key: &str) -> Tried {
+    fn attempt(&self, order: Order, key: &str) -> JobResult {
         let (index, attempts) = (order.index, order.attempts);
         let (attempt, seconds) = self.fetch_and_track(order);
         let outcome = match attempt {
             Ok(outcome) if outcome.cause != Some(Cause::Busy) => outcome,
             // The signal that ends a run may reach its workers, too.
-            _ if self.queue.stopped().is_some() => return Tried::Interrupted,
-            _ if attempts < ATTEMPTS => return Tried::Again,
+            _ if self.queue.stopped().is_some() => return JobResult::Interrupted,
+            _ if attempts < ATTEMPTS => return JobResult::Again,
             Ok(busy) => Outcome::without_record(Status::Failed, busy.message.unwrap_or_default()),
             Err(reason) => Outcome::without_record(Status::Failed, reason),
         };
@@ -323,25 +338,25 @@ impl Lane<'_> {
         let gone = (!is_whole).then(|| plan::unreadable(video, self.run.arguments));
         let outcome = gone.flatten().unwrap_or(outcome);
         match outcome.cause {
-            Some(Cause::Stopped) => return Tried::Interrupted,
+            Some(Cause::Stopped) => return JobResult::Interrupted,
             Some(Cause::OutOfSpace) => {
                 self.queue.stop(Stop::OutOfSpace);
                 self.tell(Event::Noted(outcome.message.unwrap_or_default()));
-                return Tried::Interrupted;
+                return JobResult::Interrupted;
             }
             _ => (),
         }
-        Tried::Ended(Box::new(Marker {
+        JobResult::Ended(Box::new(StatusFile {
             seconds,
             attempts,
-            ..Marker::new(key, video, &self.run.crew.ready, outcome)
+            ..StatusFile::new(key, video, &self.run.crew.ready, outcome)
         }))
     }
 
-    fn settled(&self, index: usize, marker: Box<Marker>) {
+    fn settled(&self, index: usize, marker: Box<StatusFile>) {
         self.queue.settled(marker.outcome.status);
         let is_new = true;
-        self.tell(Event::Finished(Report {
+        self.tell(Event::Finished(VideoResult {
             index,
             is_new,
             marker,
@@ -386,7 +401,7 @@ impl Lane<'_> {
             return Ok(outcome);
         }
         let mut worker = self.worker(seat)?;
-        let sent = worker.send(&Request::Job(Box::new(order.job)));
+        let sent = worker.send(&Request::Track(Box::new(order.job)));
         sent.map_err(|error| error.to_string())?;
         let mut outcome = self.follow(&mut worker, order.index)?;
         let stalled = outcome.cause.take_if(|cause| *cause == Cause::Stalled);
@@ -450,12 +465,12 @@ impl Lane<'_> {
     }
 
     /// The account of a video that has no marker.
-    fn unwritten(&self, index: usize, error: &io::Error) -> Box<Marker> {
+    fn unwritten(&self, index: usize, error: &io::Error) -> Box<StatusFile> {
         let video = &self.run.videos[index];
         let record = video.record.display();
         let message = format!("{record} or its marker cannot be written: {error}");
         let outcome = Outcome::without_record(Status::Failed, message);
-        Box::new(Marker::new("", video, &self.run.crew.ready, outcome))
+        Box::new(StatusFile::new("", video, &self.run.crew.ready, outcome))
     }
 
     /// Sends an event. Its receiver ends only when nothing can be printed any more.
@@ -469,12 +484,12 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
-fn job(video: &Video, record: PathBuf, grid: Option<Grid>) -> Job {
-    Job {
+fn job(video: &Video, record: PathBuf, grid: Option<SegmentPlan>) -> TrackRequest {
+    TrackRequest {
         video: video.path.clone(),
         name: video.name.clone(),
         record,
-        part: video.part,
+        segment: video.segment,
         warm_up: grid.map(|grid| grid.warm_up.as_secs_f64()),
     }
 }

@@ -16,14 +16,14 @@ const POLL: Duration = Duration::from_millis(5);
 const DEATH: Duration = Duration::from_millis(500);
 
 /// A program that leads a process group. The group is ended when this is dropped.
-pub struct Running(pub Child);
+pub struct ProcessGroup(pub Child);
 
-impl Running {
+impl ProcessGroup {
     fn pid(&self) -> Option<Pid> {
         Pid::from_raw(self.0.id().try_into().ok()?)
     }
 
-    /// Whether the program has ended. Its number stays taken until [`Running::end`].
+    /// Whether the program has ended. Its number stays taken until [`ProcessGroup::end`].
     pub fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let state = self.pid().map(|pid| waitid(WaitId::Pid(pid), options));
@@ -59,7 +59,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // It has nothing to save.
         let _ = self.end();

@@ -24,11 +24,11 @@ const ALL: &str = "all";
 
 /// Whether the environment allows `device=auto` to use the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
+pub enum GpuPolicyEnv {
     /// The GPU may be used.
-    Open,
+    Allowed,
     /// This variable with this value disables the GPU.
-    Closed {
+    Disabled {
         /// Name of the variable.
         variable: &'static str,
         /// Its value; empty if it is not set.
@@ -36,7 +36,7 @@ pub enum Gate {
     },
 }
 
-impl Gate {
+impl GpuPolicyEnv {
     /// The variables that are read.
     pub const VARIABLES: [&'static str; 4] = [DISABLE, NUMBER, ENABLE, ENGINES];
 
@@ -50,30 +50,30 @@ impl Gate {
     pub fn of(gpu_engines: &[&str], lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(value) = value(DISABLE).filter(|value| parse_switch(value) == Some(true)) {
-            return Self::closed(DISABLE, Some(value));
+            return Self::disabled(DISABLE, Some(value));
         }
         if let Some(value) = value(NUMBER).filter(|value| value.trim() == PROCESSOR) {
-            return Self::closed(NUMBER, Some(value));
+            return Self::disabled(NUMBER, Some(value));
         }
         let (enable, engines) = (value(ENABLE), value(ENGINES));
         if enable.is_none() && engines.is_none() {
-            return Self::Open;
+            return Self::Allowed;
         }
         if enable.as_deref().and_then(parse_switch) != Some(true) {
-            return Self::closed(ENABLE, enable);
+            return Self::disabled(ENABLE, enable);
         }
         let is_listed = |name: &str| name == ALL || gpu_engines.contains(&name);
         let mut listed = engines
             .iter()
             .flat_map(|names| names.split([',', ';', ' ']));
         if !listed.any(|name| is_listed(&kebab(name))) {
-            return Self::closed(ENGINES, engines);
+            return Self::disabled(ENGINES, engines);
         }
-        Self::Open
+        Self::Allowed
     }
 
     /// The variable that should be true or false and is neither, and its value. It leaves the
-    /// gate open.
+    /// GPU allowed.
     pub fn invalid_switch(
         lookup: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(&'static str, String)> {
@@ -81,8 +81,8 @@ impl Gate {
         parse_switch(&value).is_none().then_some((DISABLE, value))
     }
 
-    fn closed(variable: &'static str, value: Option<String>) -> Self {
-        Self::Closed {
+    fn disabled(variable: &'static str, value: Option<String>) -> Self {
+        Self::Disabled {
             variable,
             value: value.unwrap_or_default(),
         }
@@ -93,8 +93,8 @@ impl Gate {
 mod tests {
     use super::*;
 
-    fn gate(variables: &[(&str, &str)]) -> Gate {
-        Gate::of(&["insightface"], &|name| {
+    fn gpu_policy(variables: &[(&str, &str)]) -> GpuPolicyEnv {
+        GpuPolicyEnv::of(&["insightface"], &|name| {
             let (_, value) = variables.iter().find(|(own, _)| *own == name)?;
             Some((*value).to_owned())
         })
@@ -121,7 +121,11 @@ mod tests {
                 (DISABLE, "off"),
             ],
         ] {
-            assert_eq!(gate(variables), Gate::Open, "{variables:?}");
+            assert_eq!(
+                gpu_policy(variables),
+                GpuPolicyEnv::Allowed,
+                "{variables:?}"
+            );
         }
     }
 
@@ -157,11 +161,11 @@ mod tests {
                 "insightface2",
             ),
         ] {
-            let closed = Gate::Closed {
+            let closed = GpuPolicyEnv::Disabled {
                 variable: closing,
                 value: value.to_owned(),
             };
-            assert_eq!(gate(variables), closed, "{variables:?}");
+            assert_eq!(gpu_policy(variables), closed, "{variables:?}");
         }
     }
 }

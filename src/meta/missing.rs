@@ -11,12 +11,12 @@ const SOURCE_QUERY: &str = "facetrack-meta-source";
 
 /// Whether a stream has brought metadata so far.
 #[derive(Debug, Default)]
-pub(crate) struct Absence {
+pub(crate) struct MissingMetaCounter {
     frames: u64,
     is_settled: bool,
 }
 
-impl Absence {
+impl MissingMetaCounter {
     /// Counts a frame. Returns true once, when too many frames had no metadata.
     pub fn count(&mut self, has_metadata: bool) -> bool {
         if self.is_settled {
@@ -28,7 +28,7 @@ impl Absence {
     }
 
     /// The stream ends. Returns whether it had frames, none of them with metadata, and
-    /// [`Absence::count`] has not said so.
+    /// [`MissingMetaCounter::count`] has not said so.
     pub fn end(&mut self) -> bool {
         !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
     }
@@ -60,9 +60,9 @@ mod tests {
 
     /// Whether a stream of these frames is remarked on: while it plays, and at its end.
     fn remarks(frames: impl Iterator<Item = bool>) -> (usize, bool) {
-        let mut absence = Absence::default();
-        let remarks = frames.filter(|frame| absence.count(*frame)).count();
-        (remarks, absence.end())
+        let mut missing_meta = MissingMetaCounter::default();
+        let remarks = frames.filter(|frame| missing_meta.count(*frame)).count();
+        (remarks, missing_meta.end())
     }
 
     #[test]

@@ -8,14 +8,14 @@ use facetrack::report::{FrameReport, TrackedFace};
 
 /// When a face was seen, in running time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting {
+pub struct TrackTimes {
     /// In which frame it came.
     pub first: gst::ClockTime,
     /// In which frame it was measured last; one that is held or predicted was measured earlier.
     pub last: gst::ClockTime,
 }
 
-impl Sighting {
+impl TrackTimes {
     /// Of a face about whose past nothing is known.
     pub fn at(now: gst::ClockTime) -> Self {
         Self {
@@ -27,16 +27,20 @@ impl Sighting {
 
 /// Since when the faces of a stream have been seen.
 #[derive(Debug, Default)]
-pub struct Sightings {
-    tracks: HashMap<u32, Sighting>,
+pub struct TrackHistory {
+    tracks: HashMap<u32, TrackTimes>,
     /// Time of the frame before.
     latest: gst::ClockTime,
 }
 
-impl Sightings {
-    /// Takes notice of a frame's faces, and yields a sighting for each, in their order. A frame
+impl TrackHistory {
+    /// Takes notice of a frame's faces, and returns the times of each, in their order. A frame
     /// without a running time is taken for one at the time of the frame before.
-    pub fn see(&mut self, report: &FrameReport, now: Option<gst::ClockTime>) -> Vec<Sighting> {
+    pub fn observe(
+        &mut self,
+        report: &FrameReport,
+        now: Option<gst::ClockTime>,
+    ) -> Vec<TrackTimes> {
         self.latest = now.unwrap_or(self.latest);
         report.faces.iter().map(|face| self.track(face)).collect()
     }
@@ -51,13 +55,13 @@ impl Sightings {
         self.tracks.remove(&id);
     }
 
-    fn track(&mut self, face: &TrackedFace) -> Sighting {
+    fn track(&mut self, face: &TrackedFace) -> TrackTimes {
         let now = self.latest;
-        let sighting = self.tracks.entry(face.id).or_insert(Sighting::at(now));
+        let times = self.tracks.entry(face.id).or_insert(TrackTimes::at(now));
         if let Origin::Detected | Origin::Tracked = face.face.origin {
-            sighting.last = now;
+            times.last = now;
         }
-        *sighting
+        *times
     }
 }
 
@@ -89,9 +93,9 @@ mod tests {
     }
 
     /// First and last, ms.
-    fn see(sightings: &mut Sightings, faces: &[(u32, Origin)], now: Option<u64>) -> Vec<[u64; 2]> {
+    fn see(history: &mut TrackHistory, faces: &[(u32, Origin)], now: Option<u64>) -> Vec<[u64; 2]> {
         let now = now.map(gst::ClockTime::from_mseconds);
-        let seen = sightings.see(&report(faces), now);
+        let seen = history.observe(&report(faces), now);
         seen.iter()
             .map(|it| [it.first, it.last].map(gst::ClockTime::mseconds))
             .collect()
@@ -100,8 +104,8 @@ mod tests {
     #[test]
     fn a_face_is_remembered_as_long_as_its_track_lasts() {
         use Origin::{Detected, Held, Predicted, Tracked};
-        let mut sightings = Sightings::default();
-        let mut see = |faces: &[_], now| see(&mut sightings, faces, now);
+        let mut history = TrackHistory::default();
+        let mut see = |faces: &[_], now| see(&mut history, faces, now);
         assert_eq!(see(&[(1, Detected)], Some(40)), [[40, 40]]);
         assert_eq!(
             see(&[(2, Detected), (1, Tracked)], Some(80)),
@@ -113,8 +117,8 @@ mod tests {
         assert_eq!(see(&[], Some(160)), [[0u64; 2]; 0]);
         assert_eq!(see(&[(2, Detected)], None), [[80, 160]]);
         assert_eq!(see(&[(1, Tracked)], Some(200)), [[40, 200]]);
-        sightings.forget(1);
-        let again = super::tests::see(&mut sightings, &[(1, Held), (2, Tracked)], Some(240));
+        history.forget(1);
+        let again = super::tests::see(&mut history, &[(1, Held), (2, Tracked)], Some(240));
         assert_eq!(again, [[240, 240], [80, 240]]);
     }
 }

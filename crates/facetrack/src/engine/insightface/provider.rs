@@ -11,7 +11,7 @@ use crate::model::runtime::{Provider, Transfer};
 
 /// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
 /// other function places a network on a GPU.
-pub fn provider(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
+pub fn choose(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
     let Placement::Cuda(cuda) = placement else {
         return Provider::Cpu;
     };
@@ -127,7 +127,7 @@ mod tests {
                 tuning.cuda_graph = graph;
                 tuning.tensorrt = tensorrt;
             });
-            let provider = provider(&Placement::Cuda(cuda), NEED, Module::Detection, 7);
+            let provider = choose(&Placement::Cuda(cuda), NEED, Module::Detection, 7);
             let found = transfer(provider);
             assert_eq!(found, expected, "{pinned} {graph} {tensorrt}");
         }
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn networks_run_where_they_are_placed_and_share_the_memory() {
         assert_eq!(
-            provider(&Placement::Cpu, NEED, Module::Detection, 7),
+            choose(&Placement::Cpu, NEED, Module::Detection, 7),
             Provider::Cpu
         );
         let cuda = cuda(|tuning| tuning.tf32 = false);
         let placement = Placement::Cuda(cuda.clone());
         let limits = [Module::Detection, Module::GenderAge].map(|module| {
-            match provider(&placement, NEED, module, 50) {
+            match choose(&placement, NEED, module, 50) {
                 Provider::Cuda(provider) => {
                     assert_eq!((provider.device, provider.tuning), (3, cuda.tuning));
                     provider.memory_limit

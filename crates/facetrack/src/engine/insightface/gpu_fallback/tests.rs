@@ -74,7 +74,7 @@ impl Finder for Fake {
     }
 }
 
-impl Reducible for Fake {
+impl ResizableDetector for Fake {
     fn models(&self) -> &[ModelFile] {
         &self.models
     }
@@ -174,14 +174,14 @@ impl World {
         })
     }
 
-    fn load(&self) -> Result<Resilient<Fake>, EngineError> {
+    fn load(&self) -> Result<GpuFallback<Fake>, EngineError> {
         self.load_on(&Placement::Cuda(self.cuda.clone()))
     }
 
-    fn load_on(&self, placement: &Placement) -> Result<Resilient<Fake>, EngineError> {
+    fn load_on(&self, placement: &Placement) -> Result<GpuFallback<Fake>, EngineError> {
         let world = self.clone();
         let open = move |placement: &Placement, det_size| world.open(placement, det_size);
-        Resilient::load(placement, NEED, Box::new(open))
+        GpuFallback::load(placement, NEED, Box::new(open))
     }
 
     fn diary(&self) -> Vec<String> {
