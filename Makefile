@@ -20,7 +20,7 @@ STRIP = -s
 
 # What the sanitizers build for, and the modules of the domain that call no C and read no large file.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: wire:: replay::
+PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: replay::
 
 # The program that runs what cargo built.
 OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::MetaError;
 use facetrack::geometry::Point;
 use facetrack::observation::{Landmark, Observation};
-use facetrack::wire;
+use facetrack::record;
 
 /// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and
 /// the pixels for each unit.
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
 
     /// A name of a value.
     pub(super) fn named<T: for<'b> Deserialize<'b>>(self, name: &str) -> Result<T, MetaError> {
-        wire::from_name(self.get(name)?).ok_or_else(|| malformed(name))
+        record::from_name(self.get(name)?).ok_or_else(|| malformed(name))
     }
 
     pub(super) fn structure(self, name: &str) -> Result<Self, MetaError> {

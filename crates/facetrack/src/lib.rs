@@ -50,6 +50,5 @@ pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
 pub mod trust;
-pub mod wire;
 pub mod words;
 pub mod workers;

@@ -16,6 +16,7 @@ mod array;
 pub mod completeness;
 pub(crate) mod dense;
 pub mod drift;
+mod export;
 mod fields;
 pub mod joining;
 mod jsonl;
@@ -23,108 +24,31 @@ mod metadata;
 mod profile;
 mod reduced;
 pub mod rhythm;
+mod stream;
 pub mod timeline;
+pub(crate) mod wire;
 
 use std::io::{self, Write};
 
 pub use array::Storage;
 pub use completeness::Completeness;
+pub use export::Export;
 pub use fields::Fields;
 pub use metadata::Metadata;
 pub use profile::{BlendshapeProfile, ProfileError};
+pub use stream::{End, FrameRecord, Totals};
+pub use wire::{SCHEMA, SCHEMA_1, from_name};
 
 use self::drift::Drift;
+use self::stream::{Layout, Stream};
 use super::blendshape::Blendshapes;
 use super::report::{FrameStatus, TrackedFace};
-
-/// Name and version of the JSON Schema that records follow. New keys may be added at the end of an
-/// object; anything else is a new version.
-pub const SCHEMA: &str = "facetrack-2";
-
-/// The schema before it: `pts` are timestamps, and holes are filled by them.
-pub const SCHEMA_1: &str = "facetrack-1";
-
-/// The parts of a face that are exported.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Export {
-    /// Blendshape channels.
-    pub profile: BlendshapeProfile,
-    /// Additional parts, besides those that every reader needs.
-    pub fields: Fields,
-}
-
-impl Export {
-    /// A part that belongs to `field`, if that is exported and the part is known.
-    pub(crate) fn part<T>(&self, field: Fields, make: impl FnOnce() -> Option<T>) -> Option<T> {
-        self.fields.contains(field).then(make).flatten()
-    }
-}
-
-/// One frame of a stream.
-#[derive(Debug, Clone, Copy)]
-pub struct FrameRecord<'a> {
-    /// Time in the video, ns.
-    pub pts: Option<u64>,
-    /// Whether it was analysed.
-    pub status: FrameStatus,
-    /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
-    pub cut: bool,
-    /// Its faces in any order; those without a finite position are left out.
-    pub faces: &'a [TrackedFace],
-    /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
-    /// in the metadata.
-    pub size: Option<(u32, u32)>,
-    /// The engine of the frame; `None` for the one in the metadata.
-    pub engine: Option<&'a str>,
-}
-
-impl FrameRecord<'_> {
-    /// A frame without faces.
-    pub fn empty(status: FrameStatus, pts: Option<u64>) -> Self {
-        Self {
-            pts,
-            status,
-            cut: false,
-            faces: &[],
-            size: None,
-            engine: None,
-        }
-    }
-}
-
-/// How a stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// All of it is in the record.
-    Complete,
-    /// It broke off.
-    Broken,
-}
-
-/// Counts of recorded frames and faces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Frames, padded ones included.
-    pub frames: u64,
-    /// Frames with the status `gap`.
-    pub padded: u64,
-    /// Faces, summed over the frames.
-    pub faces: u64,
-    /// Number of the first frame with corrected blendshapes; `None` if there is none.
-    pub corrected_from: Option<u64>,
-}
 
 /// A record under way. It holds a few lines at most, however long the stream.
 pub struct Record {
     layout: Box<dyn Layout>,
     stream: Stream,
     drift: Drift,
-}
-
-/// The stream up to now.
-pub(crate) struct Stream {
-    pub(crate) metadata: Metadata,
-    pub(crate) totals: Totals,
 }
 
 impl Record {
@@ -216,13 +140,4 @@ impl Record {
 fn is_corrected(face: &TrackedFace) -> bool {
     let blendshapes = face.face.blendshapes.as_ref();
     blendshapes.is_some_and(Blendshapes::is_corrected)
-}
-
-/// One of the formats.
-trait Layout: Send {
-    /// Writes the last frame of `stream`.
-    fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()>;
-
-    /// Writes the end of the record. Returns the counts of written frames and faces.
-    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals>;
 }

@@ -7,7 +7,7 @@
 //! takes about 70 bytes of memory per frame. The faces of a frame are parsed when they are needed.
 //!
 //! Reading a verbose record and writing it again yields the same text. Rounded numbers need some
-//! care for this: see `wire::rounded`. Values that a record does not contain are absent.
+//! care for this: see `record::wire::rounded`. Values that a record does not contain are absent.
 
 mod document;
 mod head;
@@ -22,9 +22,9 @@ use thiserror::Error;
 
 pub use self::head::Times;
 use self::index::{End, Entry, Index};
+use super::record::wire::Frame;
 use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus, ReportSource};
-use super::wire::Frame;
 
 /// Maximum length of a line, and of a record with another layout, in MiB. A frame with a hundred
 /// meshes has 2 MiB. Our choice.

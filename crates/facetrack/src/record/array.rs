@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use serde::Serialize;
 
-use super::Totals;
+use super::stream::Totals;
 
 /// Number of bytes that are collected before a write. Writes of this size cost little compared to
 /// formatting the lines, and a crash loses only a second or two of video. Our choice.

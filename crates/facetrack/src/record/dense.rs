@@ -11,8 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::array::{ArrayDocument, PAGE, Storage};
-use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
-use crate::wire::{Frame, Head, from_json};
+use super::export::Export;
+use super::metadata::Metadata;
+use super::stream::{End, FrameRecord, Layout, Stream, Totals};
+use super::wire::{Frame, Head, from_json};
 
 /// Minimum number of blanks after the metadata, for what is known only at the end: a reason with
 /// several parts has about 500 bytes, the models of another engine have as many.

@@ -5,8 +5,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{End, Export, FrameRecord, Layout, Metadata, Stream, Totals};
-use crate::wire::{Frame, Head, Header, Trailer};
+use super::export::Export;
+use super::metadata::Metadata;
+use super::stream::{End, FrameRecord, Layout, Stream, Totals};
+use super::wire::{Frame, Head, Header, Trailer};
 
 /// A record of lines.
 pub(super) struct Jsonl<W> {

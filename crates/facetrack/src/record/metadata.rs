@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Completeness;
+use super::completeness::Completeness;
 use crate::model::ModelFile;
 use crate::report::ReportSource;
 

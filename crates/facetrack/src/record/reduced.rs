@@ -4,8 +4,9 @@
 use std::io;
 
 use super::array::{ArrayDocument, Storage};
-use super::{End, FrameRecord, Layout, Metadata, Stream, Totals};
-use crate::wire::ReducedFrame;
+use super::metadata::Metadata;
+use super::stream::{End, FrameRecord, Layout, Stream, Totals};
+use super::wire::ReducedFrame;
 
 const OPENING: &[u8] = b"{\"frames_analysis\":[";
 

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::index::{End, Entry, Index};
 use super::{LIMIT, ReplayError, no_record};
 use crate::file;
-use crate::wire::{Head, from_json};
+use crate::record::wire::{Head, from_json};
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]

@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 use super::{Replay, ReplayError};
 use crate::model::ModelFile;
 use crate::record::timeline::Filling;
+use crate::record::wire::Head;
 use crate::record::{SCHEMA, SCHEMA_1};
 use crate::report::{ReportSource, options_text};
-use crate::wire::Head;
 
 /// Times of a record's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

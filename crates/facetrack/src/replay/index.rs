@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::ReplayError;
+use crate::record::wire::{self, Head};
 use crate::report::{FrameStatus, ReportSource};
-use crate::wire::{self, Head};
 
 /// A frame's place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::index::{End, Entry, Index};
 use super::{LIMIT, ReplayError, document, no_record};
 use crate::record::dense;
-use crate::wire::{Head, Header, Trailer, from_json};
+use crate::record::wire::{Head, Header, Trailer, from_json};
 
 /// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";

@@ -6,7 +6,7 @@
 //! decimals, one is chosen that has those whole pixels too, so that what is recorded again is the
 //! same. It is never further off than the rounding was.
 
-use super::thousandths;
+use super::number::thousandths;
 use crate::geometry::Rect;
 use crate::observation::{Landmark, Observation};
 

@@ -8,6 +8,7 @@
 mod face;
 mod fits;
 mod head;
+mod number;
 mod rounded;
 #[cfg(test)]
 mod tests;
@@ -16,13 +17,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::de::value::{Error as WordError, StrDeserializer};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::face::Face;
-use self::face::{Id, Label, Source};
+use self::face::ReducedFace;
 pub(crate) use self::head::Head;
-use crate::geometry::Point;
-use crate::record::{BlendshapeProfile, Export, FrameRecord, Stream};
+pub use self::head::{SCHEMA, SCHEMA_1};
+use super::export::Export;
+use super::profile::BlendshapeProfile;
+use super::stream::{FrameRecord, Stream};
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 /// The value that has this name in records and metadata.
@@ -202,81 +205,4 @@ impl ReducedFrame {
             tracked_objects: faces.map(ReducedFace::from).collect(),
         }
     }
-}
-
-/// One face in one frame of a reduced file.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedObject"))]
-struct ReducedFace {
-    id: Id,
-    /// Centre of the face in pixels, truncated toward zero.
-    centroid_x: i32,
-    /// For older consumers; always the same.
-    source: Source,
-    /// For older consumers; always face.
-    label: Label,
-    /// The engine's own score, 0 to 1; 0 if it has none.
-    confidence: Thousandths,
-    /// For older consumers; always empty.
-    active_speakers: [u8; 0],
-    /// Width of the box in pixels.
-    bbox_width: i32,
-    /// Height of the box in pixels.
-    bbox_height: i32,
-}
-
-/// A number that is written with three decimals.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-struct Thousandths(f32);
-
-impl Serialize for Thousandths {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(thousandths(self.0))
-    }
-}
-
-/// `value` with three decimals.
-fn thousandths(value: f32) -> f64 {
-    let rounded = (f64::from(value) * 1000.0).round() / 1000.0;
-    // Adding 0 turns −0 into 0.
-    rounded + 0.0
-}
-
-/// The numbers, if all of them are finite.
-fn finite<T: AsRef<[f32]>>(numbers: T) -> Option<T> {
-    let are_finite = numbers.as_ref().iter().all(|number| number.is_finite());
-    are_finite.then_some(numbers)
-}
-
-/// The numbers as they are written, if all of them are finite.
-fn rounded<const N: usize>(numbers: [f32; N]) -> Option<[Thousandths; N]> {
-    Some(finite(numbers)?.map(Thousandths))
-}
-
-/// The numbers as they were read.
-fn exact<const N: usize>(numbers: [Thousandths; N]) -> [f32; N] {
-    numbers.map(|number| number.0)
-}
-
-/// x, y in pixels.
-type Place = [Thousandths; 2];
-
-fn places(points: &[Point]) -> Option<Vec<Place>> {
-    points.iter().map(|p| rounded([p.x, p.y])).collect()
-}
-
-fn points(places: Vec<Place>) -> Vec<Point> {
-    let points = places.into_iter().map(exact);
-    points.map(|[x, y]| Point::new(x, y)).collect()
-}
-
-/// The metadata list names with commas between them.
-fn check_names(names: &[String]) -> Result<(), String> {
-    let broken =
-        |name: &&String| name.is_empty() || name.contains(|c: char| c == ',' || c.is_control());
-    names
-        .iter()
-        .find(broken)
-        .map_or(Ok(()), |name| Err(format!("{name:?} is no name")))
 }

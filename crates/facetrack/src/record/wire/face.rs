@@ -8,15 +8,16 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::fits::{Coefficients, Fit, Morphable};
+use super::number::{Place, Thousandths, check_names, exact, finite, places, points, rounded};
 use super::rounded::place;
-use super::{Place, ReducedFace, Thousandths, check_names, exact, finite, places, points, rounded};
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::geometry::{Point, Rect};
 use crate::observation::{
     self, Attributes, Features, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation,
     Origin,
 };
-use crate::record::{Export, Fields};
+use crate::record::export::Export;
+use crate::record::fields::Fields;
 use crate::report::TrackedFace;
 use crate::speaking::Speaking;
 
@@ -138,7 +139,7 @@ pub(crate) struct Face<'a> {
     schemars(rename = "id", with = "String", extend("pattern" = "^obj_[1-9][0-9]*$"))
 )]
 #[serde(into = "String", try_from = "String")]
-pub(super) struct Id(u32);
+struct Id(u32);
 
 impl From<Id> for String {
     fn from(id: Id) -> Self {
@@ -163,7 +164,7 @@ impl TryFrom<String> for Id {
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Source {
+enum Source {
     #[default]
     FaceLandmarker,
 }
@@ -172,7 +173,7 @@ pub(super) enum Source {
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Label {
+enum Label {
     #[default]
     Face,
 }
@@ -249,6 +250,27 @@ impl From<Pupil> for observation::Pupil {
             confidence: pupil.confidence.0,
         }
     }
+}
+
+/// One face in one frame of a reduced file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "reducedObject"))]
+pub(super) struct ReducedFace {
+    id: Id,
+    /// Centre of the face in pixels, truncated toward zero.
+    centroid_x: i32,
+    /// For older consumers; always the same.
+    source: Source,
+    /// For older consumers; always face.
+    label: Label,
+    /// The engine's own score, 0 to 1; 0 if it has none.
+    confidence: Thousandths,
+    /// For older consumers; always empty.
+    active_speakers: [u8; 0],
+    /// Width of the box in pixels.
+    bbox_width: i32,
+    /// Height of the box in pixels.
+    bbox_height: i32,
 }
 
 impl From<Face<'_>> for ReducedFace {

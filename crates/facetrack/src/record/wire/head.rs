@@ -5,7 +5,15 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::record::{Metadata, SCHEMA, Totals};
+use crate::record::metadata::Metadata;
+use crate::record::stream::Totals;
+
+/// Name and version of the JSON Schema that records follow. New keys may be added at the end of an
+/// object; anything else is a new version.
+pub const SCHEMA: &str = "facetrack-2";
+
+/// The schema before it: `pts` are timestamps, and holes are filled by them.
+pub const SCHEMA_1: &str = "facetrack-1";
 
 /// The video and how it was analysed. Two runs over the same input with the same options produce
 /// the same values.

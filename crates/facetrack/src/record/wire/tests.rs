@@ -27,7 +27,8 @@ fn the_published_schema_is_that_of_the_types() {
         return;
     }
     let published = std::fs::read_to_string(PATH).expect("the schema");
-    let remedy = format!("it is outdated: run {UPDATE}=1 cargo test -p facetrack --lib wire");
+    let remedy =
+        format!("it is outdated: run {UPDATE}=1 cargo test -p facetrack --lib record::wire");
     assert!(published == expected, "{remedy}");
 }
 
@@ -56,7 +57,7 @@ fn schema() -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:gst-plugin-facetrack:schema:facetrack-2",
-        "title": crate::record::SCHEMA,
+        "title": super::SCHEMA,
         "description": DESCRIPTION,
         "oneOf": documents,
         "$defs": definitions,

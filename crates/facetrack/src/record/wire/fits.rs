@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Thousandths, check_names, exact, finite, places, points, rounded};
+use super::number::{Place, Thousandths, check_names, exact, finite, places, points, rounded};
 use crate::geometry::Point;
 use crate::observation::{FitFailure, ModelFit, MorphableFit};
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The frames of a stream as a record takes them, and the interface to its formats.
+
+use std::io;
+
+use super::metadata::Metadata;
+use crate::report::{FrameStatus, TrackedFace};
+
+/// One frame of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameRecord<'a> {
+    /// Time in the video, ns.
+    pub pts: Option<u64>,
+    /// Whether it was analysed.
+    pub status: FrameStatus,
+    /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
+    pub cut: bool,
+    /// Its faces in any order; those without a finite position are left out.
+    pub faces: &'a [TrackedFace],
+    /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
+    /// in the metadata.
+    pub size: Option<(u32, u32)>,
+    /// The engine of the frame; `None` for the one in the metadata.
+    pub engine: Option<&'a str>,
+}
+
+impl FrameRecord<'_> {
+    /// A frame without faces.
+    pub fn empty(status: FrameStatus, pts: Option<u64>) -> Self {
+        Self {
+            pts,
+            status,
+            cut: false,
+            faces: &[],
+            size: None,
+            engine: None,
+        }
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All of it is in the record.
+    Complete,
+    /// It broke off.
+    Broken,
+}
+
+/// Counts of recorded frames and faces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Frames, padded ones included.
+    pub frames: u64,
+    /// Frames with the status `gap`.
+    pub padded: u64,
+    /// Faces, summed over the frames.
+    pub faces: u64,
+    /// Number of the first frame with corrected blendshapes; `None` if there is none.
+    pub corrected_from: Option<u64>,
+}
+
+/// The stream up to now.
+pub(crate) struct Stream {
+    pub(crate) metadata: Metadata,
+    pub(crate) totals: Totals,
+}
+
+/// One of the formats.
+pub(super) trait Layout: Send {
+    /// Writes the last frame of `stream`.
+    fn frame(&mut self, frame: &FrameRecord<'_>, stream: &Stream) -> io::Result<()>;
+
+    /// Writes the end of the record. Returns the counts of written frames and faces.
+    fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals>;
+}
