@@ -184,8 +184,11 @@ use facetrack::model::ModelFile;
 use facetrack::report::{FrameReport, ReportSource};
 pub(crate) use missing::{MissingMetaCounter, asks_for_source, remedy};
 
-/// Version of the layout.
-const VERSION: u32 = 1;
+/// Version of the layout that is written.
+const VERSION: u32 = 2;
+
+/// The version before it, which is read too: the secondary landmarks have other names.
+const VERSION_1: u32 = 1;
 
 /// Field: how many pieces of the `GstAnalyticsRelationMeta` go with the record.
 const ANALYTICS_PIECES: &str = "analytics-pieces";
@@ -205,7 +208,7 @@ pub enum MetaError {
     Absent,
     /// The metadata is of a layout that this reader does not know.
     #[error(
-        "FaceTrackMeta has version {0}, but this plugin reads version {VERSION}: update the plugin"
+        "FaceTrackMeta has version {0}, but this plugin reads versions {VERSION_1} and {VERSION}: update the plugin"
     )]
     Version(u32),
     /// A field is missing, of another type or has a value that it can't have.
@@ -359,7 +362,7 @@ fn analysed_frame(structure: &gst::StructureRef) -> Result<FrameShape, MetaError
     let scale = Scale::of(1, 1);
     let record = Fields { structure, scale };
     match record.get("version")? {
-        VERSION => FrameShape::from_record(record),
+        VERSION_1 | VERSION => FrameShape::from_record(record),
         other => Err(MetaError::Version(other)),
     }
 }

@@ -93,8 +93,8 @@ def compare(face, written):
     same("age", face.age, written.get("age"))
     same("gender", face.gender, written.get("gender"))
     same("embedding", face.embedding, written.get("embedding"), 1e-7)
-    points = face.landmarks if face.landmark_scheme == "insightface-106" else face.contour
-    same("contour", None if points is None else points[:, :2], written.get("landmarks_106"))
+    points = face.landmarks if face.landmark_scheme == "insightface-106" else face.secondary_landmarks
+    same("landmarks_106", None if points is None else points[:, :2], written.get("landmarks_106"))
     compare_fit(face, written)
     compare_morphable(face, written)
 

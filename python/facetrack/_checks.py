@@ -48,6 +48,7 @@ WORDS = {
     "gender": ("female", "male"),
     "origin": ("detected", "tracked", "held", "predicted"),
     "blendshapes_source": ("measured", "derived"),
+    "landmark_scheme": ("mediapipe-478", "openseeface-66", "ibug-68", "insightface-106"),
     "eos_fit.failure": ("no-landmarks", "not-finite", "degenerate", "out-of-frame", "unsolvable"),
 }
 
@@ -226,6 +227,10 @@ def _check_pairs(table: pa.Table) -> None:
     if "landmark_confidence" in table.column_names and "landmarks" in table.column_names:
         scores, numbers = (pc.list_value_length(table[name]) for name in ("landmark_confidence", "landmarks"))
         _require(table, "landmark_confidence", pc.or_(pc.equal(scores, 0), pc.equal(pc.multiply(scores, 3), numbers)))
+    if "landmark_scheme" in table.column_names and "landmarks" in table.column_names:
+        counts = pc.cast(pc.list_element(pc.split_pattern(table["landmark_scheme"], "-"), 1), pa.int32())
+        numbers = pc.list_value_length(table["landmarks"])
+        _require(table, "landmark_scheme", pc.equal(pc.multiply(counts, 3), numbers))
 
 
 def _is_present(table: pa.Table, name: str) -> Any:

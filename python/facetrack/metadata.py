@@ -52,8 +52,12 @@ __all__ = [
     "read",
 ]
 
-# Version of the metadata's layout that this module reads.
-VERSION = 1
+# Versions of the metadata's layout that this module reads.
+VERSIONS = (1, 2)
+
+# Fields of the secondary landmarks, and the same in version 1.
+SECONDARY = ("secondary-landmark-scheme", "secondary-landmarks", "secondary-landmark-confidences")
+SECONDARY_1 = ("contour-scheme", "contour", "contour-confidences")
 
 
 class Stale(ValueError):
@@ -186,9 +190,9 @@ class Face:
     landmarks: x, y and z of each landmark, shape (N, 3), px. z points away from the camera and is relative to the face;
         0 in schemes without a depth.
     landmark_confidences: Score of each landmark, shape (N,), 0 to 1.
-    contour_scheme: insightface-106, if there are such points and `landmarks` are others
-    contour: Those points as `landmarks`, shape (N, 3), px.
-    contour_confidences: Score of each of them, shape (N,), 0 to 1.
+    secondary_landmark_scheme: insightface-106, if there are such points and `landmarks` are others
+    secondary_landmarks: Those points as `landmarks`, shape (N, 3), px.
+    secondary_landmark_confidences: Score of each of them, shape (N,), 0 to 1.
     key_points: x and y of the detector's key points, shape (N, 2), px.
     blendshapes: Value of each channel by its ARKit name, usually 0 to 1.
     blendshape_source: measured by a network, or derived from landmarks
@@ -213,9 +217,9 @@ class Face:
     landmark_scheme: str | None
     landmarks: NDArray[np.float32] | None
     landmark_confidences: NDArray[np.float32] | None
-    contour_scheme: str | None
-    contour: NDArray[np.float32] | None
-    contour_confidences: NDArray[np.float32] | None
+    secondary_landmark_scheme: str | None
+    secondary_landmarks: NDArray[np.float32] | None
+    secondary_landmark_confidences: NDArray[np.float32] | None
     key_points: NDArray[np.float32] | None
     blendshapes: dict[str, float]
     blendshape_source: str | None
@@ -274,8 +278,8 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     # The bindings hand out structures that point into this one: it has to live until everything is read.
     structure = meta.get_structure()
     version = structure.get_value("version")
-    if version != VERSION:
-        raise ValueError(f"FaceTrackMeta has version {version}, this module reads version {VERSION}: update it")
+    if version not in VERSIONS:
+        raise ValueError(f"FaceTrackMeta has version {version}, this module reads versions {VERSIONS}: update it")
     record = Record(
         status=structure.get_value("status"),
         cut=bool(structure.get_value("cut")),
@@ -381,6 +385,8 @@ class _Fields:
 def _face(fields: _Fields) -> Face:
     left, top, width, height = fields.place
     matrix = fields.floats("pose", 4, 4)
+    is_version_1 = fields.value("contour") is not None
+    scheme, points, scores = SECONDARY_1 if is_version_1 else SECONDARY
     return Face(
         id=fields.value("id"),
         box=Box(
@@ -394,9 +400,9 @@ def _face(fields: _Fields) -> Face:
         landmark_scheme=fields.value("landmark-scheme"),
         landmarks=fields.landmarks("landmarks"),
         landmark_confidences=fields.floats("landmark-confidences", -1),
-        contour_scheme=fields.value("contour-scheme"),
-        contour=fields.landmarks("contour"),
-        contour_confidences=fields.floats("contour-confidences", -1),
+        secondary_landmark_scheme=fields.value(scheme),
+        secondary_landmarks=fields.landmarks(points),
+        secondary_landmark_confidences=fields.floats(scores, -1),
         key_points=fields.points("key-points"),
         blendshapes=fields.named("blendshape-names", "blendshapes"),
         blendshape_source=fields.value("blendshape-source"),

@@ -90,7 +90,10 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("engine", info.name)
         .field_if_some("landmark-scheme", info.landmarks.map(name))
         .field("landmarks", landmarks as u32)
-        .field_if_some("contour-scheme", info.secondary_landmarks.map(name))
+        .field_if_some(
+            "secondary-landmark-scheme",
+            info.secondary_landmarks.map(name),
+        )
         .field("key-points", info.key_points as u32)
         .field("blendshapes", gst::Array::new(channels))
         .field_if_some("blendshape-source", source)

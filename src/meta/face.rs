@@ -64,6 +64,10 @@ pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, Met
     let confidence = fields.optional("confidence", Fields::get::<f64>)?;
     let key_points = fields.optional("key-points", Fields::points)?;
     let pose = fields.optional("pose", Fields::matrix)?;
+    let secondary = match landmarks(fields, SECONDARY_LANDMARKS)? {
+        None => landmarks(fields, SECONDARY_LANDMARKS_1)?,
+        found => found,
+    };
     let mut face = Observation {
         bbox: Rect::new(
             (double("x")? * scale.x + scale.left) as f32,
@@ -81,7 +85,7 @@ pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, Met
         fit: fields.optional("fit", fit_from)?,
         morphable: fields.optional("morphable", morphable_from)?,
         features: fields.optional("features", Fields::vector)?.map(Features),
-        secondary_landmarks: landmarks(fields, SECONDARY_LANDMARKS)?,
+        secondary_landmarks: secondary,
         attributes: fields.optional("age", attributes_from_fields)?,
         embedding: fields.optional("embedding", Fields::values)?.map(Arc::from),
     };
@@ -92,7 +96,14 @@ pub(super) fn face_from_structure(fields: Fields<'_>) -> Result<TrackedFace, Met
 
 /// The fields that landmarks are in: scheme, points and confidences.
 const LANDMARKS: [&str; 3] = ["landmark-scheme", "landmarks", "landmark-confidences"];
-const SECONDARY_LANDMARKS: [&str; 3] = ["contour-scheme", "contour", "contour-confidences"];
+const SECONDARY_LANDMARKS: [&str; 3] = [
+    "secondary-landmark-scheme",
+    "secondary-landmarks",
+    "secondary-landmark-confidences",
+];
+
+/// The same in version 1 of the metadata.
+const SECONDARY_LANDMARKS_1: [&str; 3] = ["contour-scheme", "contour", "contour-confidences"];
 
 /// The field with blendshapes before their correction.
 const RAW_BLENDSHAPES: &str = "raw-blendshapes";
@@ -119,16 +130,10 @@ fn landmarks(
 ) -> Result<Option<Landmarks>, MetaError> {
     fields.optional(points, |fields, name| {
         let scores = fields.optional(confidences, Fields::values)?;
-        let landmarks = Landmarks {
-            points: fields.landmarks(name)?,
-            scheme: fields.named(scheme)?,
-            confidences: scores.unwrap_or_default(),
-        };
-        let scores = landmarks.confidences.len();
-        if scores != 0 && scores != landmarks.points.len() {
-            return Err(malformed(confidences));
-        }
-        Ok(landmarks)
+        let points = fields.landmarks(name)?;
+        Landmarks::new(fields.named(scheme)?, points)
+            .with_confidences(scores.unwrap_or_default())
+            .ok_or_else(|| malformed(confidences))
     })
 }
 
@@ -142,12 +147,9 @@ fn attributes_from_fields(fields: Fields<'_>, name: &str) -> Result<Attributes, 
 fn blendshapes_from_fields(fields: Fields<'_>, name: &str) -> Result<Blendshapes, MetaError> {
     let (names, values) = fields.named_values("blendshape-names", name)?;
     let source = fields.optional("blendshape-source", Fields::named)?;
-    let blendshapes = match fields.optional(RAW_BLENDSHAPES, Fields::values)? {
-        Some(raw) if raw.len() != values.len() => return Err(malformed(RAW_BLENDSHAPES)),
-        Some(raw) => Blendshapes::new(names, raw).corrected(values),
-        None => Blendshapes::new(names, values),
-    };
-    let blendshapes = blendshapes.from_source(source.unwrap_or_default());
+    let raw = fields.optional(RAW_BLENDSHAPES, Fields::values)?;
+    let blendshapes = Blendshapes::restored(names, values, raw, source.unwrap_or_default())
+        .ok_or_else(|| malformed(RAW_BLENDSHAPES))?;
     let is_corrected = fields.optional(CORRECTED, Fields::get)?;
     Ok(if is_corrected.unwrap_or(false) {
         blendshapes.assume_corrected()

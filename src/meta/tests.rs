@@ -500,6 +500,27 @@ fn numbers_that_are_not_finite_come_back_as_they_went() {
     assert_eq!(back.residual, f32::NEG_INFINITY);
 }
 
+/// As plugins before version 2 of the metadata wrote them.
+#[test]
+fn secondary_landmarks_are_read_by_their_older_names() {
+    let whole = report(vec![full_face(1, 0.7)]);
+    let back = read_changed(&whole, |record| {
+        record.set("version", 1u32);
+        in_first_face(record, |face| {
+            for (name, older) in [
+                ("secondary-landmark-scheme", "contour-scheme"),
+                ("secondary-landmarks", "contour"),
+                ("secondary-landmark-confidences", "contour-confidences"),
+            ] {
+                let value = face.value(name).expect("a field").clone();
+                face.set_value(older, value);
+                face.remove_field(name);
+            }
+        });
+    });
+    assert_same(&back.expect("a report"), &whole);
+}
+
 /// As one that an older plugin wrote.
 #[test]
 fn blendshapes_of_no_known_source_are_measured() {
@@ -590,9 +611,9 @@ fn malformed_metadata_is_told_and_never_panics() {
         assert_eq!(error, Some(MetaError::Malformed(field.to_owned())));
     }
     assert_eq!(read_spoilt(&whole, |s| s.set("options", 7i32)), None);
-    let newer = read_spoilt(&whole, |s| s.set("version", 2u32));
-    assert_eq!(newer, Some(MetaError::Version(2)));
-    assert!(MetaError::Version(2).to_string().contains("update"));
+    let newer = read_spoilt(&whole, |s| s.set("version", 3u32));
+    assert_eq!(newer, Some(MetaError::Version(3)));
+    assert!(MetaError::Version(3).to_string().contains("update"));
 
     let in_face: [(&str, Spoil); 29] = [
         ("id", |s| s.set("id", 0u32)),
@@ -617,12 +638,20 @@ fn malformed_metadata_is_told_and_never_panics() {
         ("gaze", |s| s.set("gaze", bytes(12))),
         ("gaze", |s| s.set("gaze", 1.5f64)),
         ("features", |s| s.set("features", bytes(52))),
-        ("contour", |s| s.set("contour", bytes(16))),
-        ("contour", |s| s.set("contour", None::<glib::Bytes>)),
-        ("contour-scheme", |s| s.remove_field("contour-scheme")),
-        ("contour-scheme", |s| s.set("contour-scheme", "dlib-68")),
-        ("contour-confidences", |s| {
-            s.set("contour-confidences", bytes(8));
+        ("secondary-landmarks", |s| {
+            s.set("secondary-landmarks", bytes(16))
+        }),
+        ("secondary-landmarks", |s| {
+            s.set("secondary-landmarks", None::<glib::Bytes>)
+        }),
+        ("secondary-landmark-scheme", |s| {
+            s.remove_field("secondary-landmark-scheme")
+        }),
+        ("secondary-landmark-scheme", |s| {
+            s.set("secondary-landmark-scheme", "dlib-68")
+        }),
+        ("secondary-landmark-confidences", |s| {
+            s.set("secondary-landmark-confidences", bytes(8));
         }),
         ("age", |s| s.set("age", "young")),
         ("gender", |s| s.set("gender", "unsure")),

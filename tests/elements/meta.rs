@@ -97,7 +97,7 @@ fn python_reads_the_record() {
     assert_eq!(lines.len(), 3, "{}", output.text);
     for line in lines {
         for part in [
-            "version 1 640x360 tracked scripted face 1 ",
+            "version 2 640x360 tracked scripted face 1 ",
             " mediapipe-478 478 landmarks over ",
             // The box is the landmarks' extent.
             " from 0.000 52 blendshapes jawOpen ",

@@ -97,6 +97,22 @@ impl Blendshapes {
         Self { source, ..self }
     }
 
+    /// Channels as they were stored: with the values before the correction, if these are known.
+    /// `None` if there are not as many of them.
+    pub fn restored(
+        names: Arc<[String]>,
+        values: Vec<f32>,
+        raw: Option<Vec<f32>>,
+        source: BlendshapeSource,
+    ) -> Option<Self> {
+        let channels = match raw {
+            Some(raw) if raw.len() != values.len() => return None,
+            Some(raw) => Self::new(names, raw).corrected(values),
+            None => Self::new(names, values),
+        };
+        Some(Self { source, ..channels })
+    }
+
     /// How the engine came by them.
     pub fn source(&self) -> BlendshapeSource {
         self.source

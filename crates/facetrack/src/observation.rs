@@ -121,7 +121,7 @@ pub enum Origin {
     Predicted,
 }
 
-/// Order and number of landmarks, which no two schemes have in common.
+/// Order and number of landmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum LandmarkScheme {
@@ -181,6 +181,15 @@ impl Landmarks {
             points,
             confidences: Vec::new(),
         }
+    }
+
+    /// The same points with a score for each, or with none; `None` for another number.
+    pub fn with_confidences(self, confidences: Vec<f32>) -> Option<Self> {
+        let is_complete = confidences.is_empty() || confidences.len() == self.points.len();
+        is_complete.then_some(Self {
+            confidences,
+            ..self
+        })
     }
 
     /// Mean position, px; the origin without points.

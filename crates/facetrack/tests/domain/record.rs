@@ -258,6 +258,7 @@ fn verbose_adds_its_keys_after_the_others() {
             "blendshapes_source",
             "blendshapes_raw",
             "blendshapes_corrected",
+            "landmark_scheme",
         ]
     );
 
@@ -340,8 +341,10 @@ fn the_106_points_have_one_name_wherever_they_are() {
             "embedding",
             "landmarks_106",
             "origin",
+            "landmark_scheme",
         ]
     );
+    assert_eq!(object["landmark_scheme"], "insightface-106");
     assert_eq!(object["landmarks"][105].to_string(), "[678.873,147.75,0.0]");
     assert_eq!(object["landmarks_106"][105].to_string(), "[678.873,147.75]");
 
@@ -350,6 +353,7 @@ fn the_106_points_have_one_name_wherever_they_are() {
     let frame = dense_frame(&[beside], verbose());
     let beside = &frame["tracked_objects"][0];
     assert_eq!(beside["landmarks"].as_array().map(Vec::len), Some(68));
+    assert_eq!(beside["landmark_scheme"], "ibug-68");
     assert_eq!(beside["landmarks_106"], object["landmarks_106"]);
     for absent in ["age", "gender", "embedding"] {
         assert!(beside.get(absent).is_none(), "{absent}");

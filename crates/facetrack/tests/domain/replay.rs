@@ -12,7 +12,7 @@ use std::time::Duration;
 use faces::{face, fitted_face, full_face, morphable_face, recognised_face};
 use facetrack::blendshape::Blendshapes;
 use facetrack::model::ModelFile;
-use facetrack::observation::FitFailure;
+use facetrack::observation::{FitFailure, LandmarkScheme};
 use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record, Storage};
 use facetrack::replay::{Replay, ReplayError};
 use facetrack::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
@@ -337,6 +337,20 @@ fn what_was_read_is_what_was_recorded() {
     assert_eq!(read, want);
 }
 
+/// As records of earlier versions.
+#[test]
+fn landmarks_without_a_scheme_are_known_by_their_number() {
+    let text = record(&everything(), Format::Dense, Fields::all());
+    let older = LandmarkScheme::ALL.iter().fold(text.clone(), |text, it| {
+        text.replace(&format!(",\"landmark_scheme\":\"{it}\""), "")
+    });
+    assert!(older.len() < text.len() && !older.contains("landmark_scheme"));
+    assert_eq!(
+        reports(older).expect("a record"),
+        reports(text).expect("a record")
+    );
+}
+
 #[test]
 fn a_plain_record_yields_what_it_has() {
     let written = full_face(3, 100.75);
@@ -499,6 +513,14 @@ fn errors_name_the_line_and_the_frame() {
         (
             replaced("\"landmarks\":[", "\"landmarks\":[[1,2,3],"),
             &["479 landmarks"],
+        ),
+        (
+            replaced("\"mediapipe-478\"", "\"ibug-68\""),
+            &["frame 3", "ibug-68 does not have 478 landmarks"],
+        ),
+        (
+            replaced("\"mediapipe-478\"", "\"dlib-68\""),
+            &["frame 3", "dlib-68"],
         ),
         (
             replaced("\"landmark_confidence\":[", "\"landmark_confidence\":[1,"),

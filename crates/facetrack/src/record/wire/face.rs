@@ -62,8 +62,7 @@ pub(crate) struct Face<'a> {
     bbox_height: i32,
     #[serde(flatten, skip_deserializing)]
     speaking: Speaking,
-    /// Landmarks as x, y, z in pixels (fields=landmarks). Their number identifies the scheme: 478
-    /// MediaPipe, 66 OpenSeeFace, 68 iBUG, 106 InsightFace.
+    /// Landmarks as x, y, z in pixels, in the order of landmark_scheme (fields=landmarks).
     #[serde(skip_serializing_if = "Option::is_none")]
     landmarks: Option<Vec<[Thousandths; 3]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +127,10 @@ pub(crate) struct Face<'a> {
     #[cfg_attr(test, schemars(extend("const" = true)))]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     blendshapes_corrected: bool,
+    /// Number and order of the landmarks (fields=landmarks). In records without this key, their
+    /// number identifies the scheme.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landmark_scheme: Option<LandmarkScheme>,
 }
 
 /// Identity of the face: obj_ and a number from 1. It stays the same from frame to frame and is
@@ -366,6 +369,7 @@ impl<'a> Face<'a> {
                 let channels = blendshapes?;
                 export.profile.apply(channels.names(), channels.raw()?)
             }),
+            landmark_scheme: export.part(Fields::LANDMARKS, || Some(landmarks?.scheme)),
         })
     }
 
@@ -394,20 +398,20 @@ impl<'a> Face<'a> {
         ];
         let centroid = (self.centroid_x, self.centroid_y);
         let scores = self.landmark_confidence.unwrap_or_default();
-        let landmarks = self.landmarks.map(|points| read_landmarks(points, scores));
+        let scheme = self.landmark_scheme;
+        let landmarks = self.landmarks;
+        let landmarks = landmarks.map(|points| read_landmarks(scheme, points, scores));
         let landmarks = landmarks.transpose()?;
         let secondary = self.landmarks_106.map(read_106).transpose()?;
         let scheme = landmarks.as_ref().map(|landmarks| landmarks.scheme);
         let morphable = self.eos_fit.map(|fit| fit.fit(self.eos)).transpose()?;
-        let raw = self.blendshapes_raw;
-        let blendshapes = self
-            .blendshapes
-            .map(|values| read_blendshapes(values, raw, channels));
+        let (raw, source) = (self.blendshapes_raw, self.blendshapes_source);
+        let blendshapes = self.blendshapes;
+        let blendshapes = blendshapes.map(|values| read_blendshapes(values, raw, source, channels));
         let mut blendshapes = blendshapes.transpose()?;
         if self.blendshapes_corrected {
             blendshapes = blendshapes.map(Blendshapes::assume_corrected);
         }
-        let source = self.blendshapes_source.unwrap_or_default();
         let mut face = Observation {
             // Records without decimals do not state it.
             origin: self.origin.unwrap_or_default(),
@@ -416,7 +420,7 @@ impl<'a> Face<'a> {
             secondary_landmarks: secondary.filter(|it| Some(it.scheme) != scheme),
             landmarks,
             key_points: points(self.key_points.unwrap_or_default()),
-            blendshapes: blendshapes.map(|blendshapes| blendshapes.from_source(source)),
+            blendshapes,
             pose: self.pose.map(|Pose { matrix, .. }| HeadPose { matrix }),
             attributes: attributes(self.age, self.gender)?,
             embedding: self.embedding.map(Arc::from),
@@ -458,25 +462,28 @@ fn flat(landmarks: &[Landmark]) -> Option<Vec<Place>> {
     landmarks.iter().map(|p| rounded([p.x, p.y])).collect()
 }
 
-/// Every scheme has its own number of points.
+/// Older records do not state the scheme. No two of theirs have the same number of points.
 fn read_landmarks(
+    stated: Option<LandmarkScheme>,
     points: Vec<[Thousandths; 3]>,
     scores: Vec<Thousandths>,
 ) -> Result<Landmarks, String> {
+    let count = points.len();
     let mut schemes = LandmarkScheme::ALL.iter().copied();
-    let scheme = schemes.find(|scheme| scheme.count() == points.len());
-    let scheme = scheme.ok_or_else(|| format!("no engine has {} landmarks", points.len()))?;
-    if !scores.is_empty() && scores.len() != points.len() {
-        return Err("`landmark_confidence` and `landmarks` differ in length".to_owned());
-    }
+    let is_right = |scheme: &LandmarkScheme| {
+        scheme.count() == count && stated.is_none_or(|stated| stated == *scheme)
+    };
+    let scheme = schemes.find(is_right);
+    let scheme = scheme.ok_or_else(|| match stated {
+        Some(stated) => format!("{stated} does not have {count} landmarks"),
+        None => format!("no engine has {count} landmarks"),
+    })?;
     let points = points.into_iter().map(exact);
-    Ok(Landmarks {
-        confidences: scores.into_iter().map(|score| score.0).collect(),
-        ..Landmarks::new(
-            scheme,
-            points.map(|[x, y, z]| Landmark { x, y, z }).collect(),
-        )
-    })
+    let points = points.map(|[x, y, z]| Landmark { x, y, z }).collect();
+    let scores = scores.into_iter().map(|score| score.0).collect();
+    Landmarks::new(scheme, points)
+        .with_confidences(scores)
+        .ok_or_else(|| "`landmark_confidence` and `landmarks` differ in length".to_owned())
 }
 
 fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
@@ -492,6 +499,7 @@ fn read_106(points: Vec<Place>) -> Result<Landmarks, String> {
 fn read_blendshapes(
     values: IndexMap<Cow<'_, str>, f32>,
     raw: Option<IndexMap<Cow<'_, str>, f32>>,
+    source: Option<BlendshapeSource>,
     channels: &mut Arc<[String]>,
 ) -> Result<Blendshapes, String> {
     let values = values
@@ -502,14 +510,15 @@ fn read_blendshapes(
         check_names(&names)?;
         *channels = names.into();
     }
-    let Some(raw) = raw else {
-        return Ok(Blendshapes::new(channels.clone(), values));
+    let has_same_names = |raw: &IndexMap<_, f32>| raw.keys().eq(channels.iter());
+    let blendshapes = if raw.as_ref().is_none_or(has_same_names) {
+        let raw = raw.map(|raw| raw.into_values().collect());
+        Blendshapes::restored(channels.clone(), values, raw, source.unwrap_or_default())
+    } else {
+        None
     };
-    if !raw.keys().eq(channels.iter()) {
-        return Err("`blendshapes_raw` and `blendshapes` differ in their names".to_owned());
-    }
-    let raw = raw.into_values().collect();
-    Ok(Blendshapes::new(channels.clone(), raw).corrected(values))
+    blendshapes
+        .ok_or_else(|| "`blendshapes_raw` and `blendshapes` differ in their names".to_owned())
 }
 
 fn read_features(values: &IndexMap<Cow<'_, str>, f32>) -> Result<Features, String> {
