@@ -58,7 +58,7 @@ impl Defaults for JsonSinkSettings {
         "blendshape-keys": blendshape_keys =>
             "Blendshapes of the profile custom in the order of output, separated by commas",
         "include-tongue": include_tongue =>
-            "Write tongueOut, if it is measured, with the profile mouth",
+            "Write tongueOut too with the profile mouth, if it is measured; no engine measures it",
         "verbose": verbose => "Write every part of a face that fields can select",
         "fields": fields =>
             "Further parts of a face to write, if verbose is false; its id, its box in whole pixels, its score and its blendshapes are always written",
