@@ -23,8 +23,8 @@ use facetrack::device::{
 };
 use facetrack::engine::{self, EngineConfig, EngineKind, Frame, insightface};
 use facetrack::image::{Colorimetry, ImageView, PixelFormat, Plane};
-use facetrack::locate::SearchPaths;
 use facetrack::observation::Observation;
+use facetrack_assets::locate::SearchPaths;
 use parity::Parity;
 
 /// Maximum number of frames that are read.

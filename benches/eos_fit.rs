@@ -20,8 +20,8 @@ use facetrack::engine::{self, EngineConfig, EngineKind, Frame};
 use facetrack::geometry::Point;
 use facetrack::image::ImageView;
 use facetrack::instructions;
-use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, FitSettings, Fitter, Past};
+use facetrack_assets::locate::SearchPaths;
 
 type Faces = Vec<Vec<[f32; 2]>>;
 

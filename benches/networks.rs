@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use facetrack::engine::{opencv::yunet, openseeface};
 use facetrack::instructions;
-use facetrack::locate::SearchPaths;
 use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
+use facetrack_assets::locate::SearchPaths;
 use facetrack_graph::{Graph, passes, tflite};
 use ndarray::ArrayD;
 

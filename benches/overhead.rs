@@ -13,10 +13,10 @@ mod sample;
 use std::error::Error;
 use std::time::Instant;
 
-use facetrack::locate::SearchPaths;
 use facetrack::model::runtime::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, Opener, RuntimeChoice};
+use facetrack_assets::locate::SearchPaths;
 use facetrack_graph::tflite;
 use ndarray::ArrayD;
 

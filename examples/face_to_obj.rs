@@ -11,9 +11,9 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
-use facetrack::locate::SearchPaths;
 use facetrack::morphable::{self, obj};
 use facetrack::observation::{Landmark, MorphableFit};
+use facetrack_assets::locate::SearchPaths;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 

@@ -12,8 +12,8 @@ use gst::prelude::*;
 use gst::{ClockTime, glib};
 use std::path::{Path, PathBuf};
 
-use facetrack::container::{self, Edit, Movie};
-use facetrack::file;
+use facetrack::record::container::{self, Edit, Movie};
+use facetrack_assets::file;
 
 /// How much shorter than in the container an edit may be that is played as a whole, ns: elements
 /// round to ticks of other scales.

@@ -4,8 +4,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use facetrack::locate::SearchPaths;
-use facetrack::manifest;
+use facetrack_assets::locate::SearchPaths;
+use facetrack_assets::manifest;
 
 /// The sample clip.
 pub fn clip() -> Result<PathBuf, Box<dyn Error>> {

@@ -3,12 +3,13 @@
 
 use std::str::from_utf8;
 
-use facetrack::container::Extent;
 use facetrack::engine::scripted::Script;
 use facetrack::engine::{EngineConfig, Frame, RunningMode, Thresholds, scripted};
 use facetrack::fuzzing;
 use facetrack::image::ImageView;
 use facetrack::observation::{Landmark, LandmarkScheme, Landmarks};
+use facetrack::record::container::Extent;
+use facetrack_assets::manifest::Manifest;
 
 use crate::shared::{told, within};
 
@@ -18,7 +19,8 @@ fn text_memory(data: &[u8]) -> usize {
 }
 
 pub fn manifest(data: &[u8]) {
-    let manifest = within(text_memory(data), || fuzzing::manifest(data));
+    let Ok(text) = from_utf8(data) else { return };
+    let manifest = within(text_memory(data), || text.parse::<Manifest>());
     if let Some(manifest) = told(manifest, &["line"]) {
         for file in manifest.usable() {
             assert!(manifest.known(&file.name).is_some());

@@ -80,7 +80,7 @@ impl Failure {
 
     fn message_of_model(&self, error: &ModelError) -> gst::ErrorMessage {
         match error {
-            ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. } => {
+            ModelError::Missing(_) | ModelError::Runtime { .. } => {
                 error_msg!(ResourceError::NotFound, ("{self}"))
             }
             ModelError::Replaceable(_) | ModelError::Telemetry { .. } => {

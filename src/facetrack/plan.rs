@@ -15,11 +15,11 @@ use facetrack::device::{
     self, Decision, GpuPolicyEnv, LibrarySearch, MachineProbe, Placement, Request,
 };
 use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Finder, Setting};
-use facetrack::locate::SearchPaths;
 use facetrack::report::{ReportSource, options_text};
 use facetrack::schedule::ScheduleSettings;
 use facetrack::tracker::TrackerConfig;
 use facetrack::workers::Workers;
+use facetrack_assets::locate::SearchPaths;
 use serde_json::{Map, Value};
 
 /// Everything that the element does, decided.

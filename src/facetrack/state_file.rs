@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Files that keep what is learned of faces from stream to stream.
 
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf, is_separator};
-
-use tempfile::NamedTempFile;
 
 use super::failure::Failure;
 use facetrack::analyzer::Analyzer;
 use facetrack::engine::EngineError;
-use facetrack::file;
+use facetrack_assets::file;
+use facetrack_assets::replacement::Replacement;
 
 /// Maximum size of a file, bytes. A calibration of openseeface has less than 100 kB per face.
 const MAX_SIZE: u64 = 16 << 20;
@@ -103,7 +102,7 @@ impl StateFile {
             return Ok(());
         }
         WriteMode::of(&self.path)
-            .and_then(|mode| mode.write(&self.path, &content))
+            .and_then(|mode| mode.write(&content))
             .map_err(|error| self.fail(Failure::Write, error))?;
         self.content = Some(content);
         Ok(())
@@ -149,7 +148,7 @@ fn can_be_a_file(path: &Path) -> bool {
 /// Where new content is written.
 enum WriteMode {
     /// A file that takes the place of the old one.
-    Replace(NamedTempFile),
+    Replace(Replacement),
     /// The old file.
     InPlace(File),
 }
@@ -157,57 +156,24 @@ enum WriteMode {
 impl WriteMode {
     /// Opens it for the file at `path`.
     fn of(path: &Path) -> io::Result<Self> {
-        let Ok(old) = fs::metadata(path) else {
-            return beside(path).map(Self::Replace);
-        };
-        match beside(path).and_then(|new| resemble(new, &old)) {
-            Ok(new) => Ok(Self::Replace(new)),
-            Err(_) => File::options().write(true).open(path).map(Self::InPlace),
-        }
+        let new = Replacement::begin(path).and_then(Replacement::resembling);
+        new.map(Self::Replace).or_else(|error| {
+            // There is none that could be overwritten.
+            if !path.exists() {
+                return Err(error);
+            }
+            File::options().write(true).open(path).map(Self::InPlace)
+        })
     }
 
-    fn write(self, path: &Path, text: &str) -> io::Result<()> {
+    fn write(self, text: &str) -> io::Result<()> {
         match self {
-            Self::Replace(mut new) => {
-                new.write_all(text.as_bytes())?;
-                new.as_file().sync_all()?;
-                new.persist(path)?;
-            }
+            Self::Replace(new) => new.write(text.as_bytes()),
             Self::InPlace(mut old) => {
                 old.write_all(text.as_bytes())?;
                 old.set_len(text.len() as u64)?;
-                old.sync_all()?;
+                old.sync_all()
             }
         }
-        Ok(())
     }
-}
-
-/// Gives `new` the owner and the mode of `old`.
-fn resemble(new: NamedTempFile, old: &Metadata) -> io::Result<NamedTempFile> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let own = new.as_file().metadata()?;
-        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
-            fchown(new.as_file(), Some(old.uid()), Some(old.gid()))?;
-        }
-    }
-    // After the owner, since a change of the owner can change the mode.
-    new.as_file().set_permissions(old.permissions())?;
-    Ok(new)
-}
-
-/// A temporary file in the folder of `path`.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".facetrack-learned-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The mode of new files; the umask of the process applies.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
 }

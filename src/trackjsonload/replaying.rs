@@ -13,10 +13,10 @@ use crate::options::{LoadSettings, MatchBy};
 use crate::shown::Shown;
 use crate::stream::{self, VideoTimes};
 use crate::video;
-use facetrack::file;
 use facetrack::replay::matching::{Counter, Frames};
 use facetrack::replay::{Replay, ReplayError, Times};
 use facetrack::report::FrameReport;
+use facetrack_assets::file;
 
 /// Why a record can't be replayed. The message names the file.
 #[derive(Debug, Error)]

@@ -2,16 +2,18 @@
 //! The file of a record in progress, `<name>.partial`, and a kept one from an earlier run,
 //! `<name>.partial.old`.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use facetrack::file::{
-    is_at, open_itself, remove_if_there, rename_new, sync_folder, target, with_suffix,
-};
 use facetrack::lock::lock;
 use facetrack::record::Storage;
+use facetrack_assets::file::{
+    is_at, remove_if_there, rename_new, sync_folder, target, with_suffix,
+};
+use facetrack_assets::lock::try_lock;
+use facetrack_assets::replacement::Replacement;
 
 use super::CAT;
 use super::error::OutputError;
@@ -57,7 +59,7 @@ impl RecordFile {
         let old = with_suffix(&path, OLD);
         let create = |error| OutputError::Create(path.clone(), error);
         for _ in 0..ATTEMPTS {
-            let Some(file) = open(&path)? else { continue };
+            let file = open(&path)?;
             if !has_lines(&file).map_err(create)? {
                 // A kill has left it.
                 remove_if_there(&with_suffix(&path, NEW)).map_err(create)?;
@@ -75,15 +77,12 @@ impl RecordFile {
     /// [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
     pub(super) fn direct(path: &Path, overwrite: bool) -> Result<Self, OutputError> {
         let path = target(path);
-        for _ in 0..ATTEMPTS {
-            let Some(file) = open(&path)? else { continue };
-            let is_new = file.metadata().is_ok_and(|found| found.len() == 0);
-            if !is_new && !overwrite {
-                return Err(OutputError::Exists(path));
-            }
-            return Ok(Self::new(file, path, None));
+        let file = open(&path)?;
+        let is_new = file.metadata().is_ok_and(|found| found.len() == 0);
+        if !is_new && !overwrite {
+            return Err(OutputError::Exists(path));
         }
-        Err(OutputError::Busy(path))
+        Ok(Self::new(file, path, None))
     }
 
     fn new(file: File, path: PathBuf, old: Option<PathBuf>) -> Self {
@@ -166,17 +165,16 @@ impl RecordFile {
         }
     }
 
-    /// Copies the file with another start, and gives the copy its name.
+    /// Replaces the file with a copy whose first `old` bytes are `new` instead.
     fn replace(&self, file: &mut File, old: u64, new: &[u8]) -> io::Result<File> {
-        let path = with_suffix(&self.path, NEW);
-        remove_if_there(&path)?;
-        let copied = copy(file, &path, old, new);
-        let renamed = copied.and_then(|copy| fs::rename(&path, &self.path).map(|()| copy));
-        if renamed.is_err() {
-            // The first error is the one to report.
-            let _ = remove_if_there(&path);
-        }
-        renamed
+        let replacement = Replacement::named(&self.path, NEW)?;
+        let mut copy = replacement.file()?;
+        // File systems without locks return an error.
+        let _ = copy.try_lock();
+        copy.write_all(new)?;
+        file.seek(SeekFrom::Start(old))?;
+        io::copy(file, &mut copy)?;
+        replacement.finish()
     }
 }
 
@@ -212,34 +210,13 @@ impl Storage for RecordFile {
     }
 }
 
-/// Opens and locks a regular file, or creates it. `None` if another process has removed or renamed
-/// it meanwhile.
-fn open(path: &Path) -> Result<Option<File>, OutputError> {
-    let mut options = File::options();
-    let options = options.read(true).write(true).create(true).truncate(false);
-    let file = open_itself(options, path).map_err(|error| match error.kind() {
+/// Opens and locks a regular file, or creates it.
+fn open(path: &Path) -> Result<File, OutputError> {
+    try_lock(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => OutputError::Special(path.to_owned()),
+        io::ErrorKind::WouldBlock => OutputError::Busy(path.to_owned()),
         _ => OutputError::Create(path.to_owned(), error),
-    })?;
-    // File systems without locks return another error; then another writer cannot be detected.
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        return Err(OutputError::Busy(path.to_owned()));
-    }
-    // The pipeline that had locked it may have renamed it.
-    let is_there = is_at(&file, path);
-    let is_there = is_there.map_err(|error| OutputError::Create(path.to_owned(), error))?;
-    Ok(is_there.then_some(file))
-}
-
-/// A copy at `path` of a file, with `new` in place of its first `old` bytes.
-fn copy(file: &mut File, path: &Path, old: u64, new: &[u8]) -> io::Result<File> {
-    let mut copy = File::create_new(path)?;
-    // File systems without locks return an error.
-    let _ = copy.try_lock();
-    copy.write_all(new)?;
-    file.seek(SeekFrom::Start(old))?;
-    io::copy(file, &mut copy)?;
-    Ok(copy)
+    })
 }
 
 /// Whether anything that may be a frame follows the first line. An empty dense or reduced record

@@ -8,9 +8,9 @@ use gst::prelude::*;
 use super::CAT;
 use super::following::Following;
 use crate::shown;
-use facetrack::container::{self, Extent};
-use facetrack::file;
 use facetrack::record::completeness::{Ending, Promise};
+use facetrack::record::container::{self, Extent};
+use facetrack_assets::file;
 
 /// The URI as it may be recorded: without a password.
 pub(super) fn without_password(uri: &str) -> String {

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::common::engine::installed_paths;
-use facetrack::manifest::{self, FileKind};
+use facetrack_assets::manifest::{self, FileKind};
 
 use crate::common::python::{self, PYTHON};
 use crate::common::tool::{self, Finished, Running, Tool};

@@ -98,7 +98,7 @@ fn a_damaged_network_is_named() {
 
 /// Whether the manifest knows the hash of a file.
 fn is_known(name: &str) -> bool {
-    let files = &facetrack::manifest::manifest().files;
+    let files = &facetrack_assets::manifest::manifest().files;
     files.iter().any(|file| *file.name == *name)
 }
 

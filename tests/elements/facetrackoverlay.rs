@@ -732,7 +732,7 @@ fn landmarks_found(pipeline: &gst::Element, width: usize, bright: u8) -> usize {
 #[test]
 fn a_real_face_is_drawn_over() {
     use common::engine::installed_paths;
-    use facetrack::manifest;
+    use facetrack_assets::manifest;
 
     common::init();
     let clip = manifest::known("single_face.mp4").expect("the clip is known");

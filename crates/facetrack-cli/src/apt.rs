@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use facetrack::manifest::DebianName;
+use facetrack_assets::manifest::DebianName;
 
 use crate::{places, program};
 

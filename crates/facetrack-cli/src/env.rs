@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE, TELEMETRY_VARIABLE};
-use facetrack::manifest::FileKind;
+use facetrack_assets::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE, TELEMETRY_VARIABLE};
+use facetrack_assets::manifest::FileKind;
 
 use crate::{places, store};
 

@@ -17,8 +17,9 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use facetrack::file;
 use facetrack::replay::Replay;
+use facetrack_assets::file::{self, is_same};
+use facetrack_assets::replacement::Replacement;
 
 use contents::Contents;
 use frame::Frame;
@@ -29,9 +30,9 @@ use selection::Selection;
 use smooth::{Deviations, Smoothed};
 use tidy::Tidy;
 
+use crate::error::StoreError;
 use crate::output;
-use crate::replacement::{Replacement, check_start, is_same};
-use crate::table::{Cell, Column, CsvTable, PARQUET, ParquetTable, Table};
+use crate::table::{Cell, Column, CsvTable, PARQUET, ParquetTable, Table, check_start};
 
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
@@ -128,7 +129,7 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
             "table of this format",
         )?,
     }
-    let replacement = Replacement::begin(&arguments.out)?;
+    let replacement = Replacement::begin(&arguments.out).map_err(StoreError::at(&arguments.out))?;
     let table = table(arguments.format, replacement.file()?, columns);
     let mut table = table.map_err(|error| at(error.to_string()))?;
     if !arguments.needs_landmarks(&contents) {
@@ -145,7 +146,9 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
         }
     }
     table.finish()?;
-    replacement.finish()?;
+    replacement
+        .finish()
+        .map_err(StoreError::at(&arguments.out))?;
     Ok(output::print_line(format_args!(
         "{} in {}",
         output::counted(count, "row"),

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::path::{Path, PathBuf, absolute};
 
-use facetrack::file;
-use facetrack::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
-use facetrack::manifest::{self, FileKind, KnownFile, Manifest, Source};
 use facetrack::printable::Line;
+use facetrack_assets::file;
+use facetrack_assets::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
+use facetrack_assets::manifest::{self, FileKind, KnownFile, Manifest, Source, State};
 use facetrack_remedies::fetch_command;
 
 use crate::error::StoreError;
-use crate::store::{self, State, Store};
+use crate::store::{self, Store};
 use crate::{output, packs, places, replaced, size, source, terms};
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use facetrack_assets::file::is_same;
+use facetrack_assets::replacement::Replacement;
 
+use crate::error::StoreError;
 use crate::output;
-use crate::replacement::{Replacement, check_start, is_same};
-use crate::table::{Column, PARQUET, ParquetTable, Table};
+use crate::table::{Column, PARQUET, ParquetTable, Table, check_start};
 
 /// Arguments of `facetrack index`.
 #[derive(Debug, Args)]
@@ -99,11 +101,12 @@ fn write(
     columns: Vec<Column>,
     fill: impl FnOnce(&mut dyn Table) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let replacement = Replacement::begin(path)?;
+    let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
     let mut table = Box::new(ParquetTable::new(replacement.file()?, columns)?);
     fill(&mut *table)?;
     table.finish()?;
-    Ok(replacement.finish()?)
+    replacement.finish().map_err(StoreError::at(path))?;
+    Ok(())
 }
 
 fn say(count: u64, thing: &str, path: &Path) -> Result<(), Box<dyn Error>> {

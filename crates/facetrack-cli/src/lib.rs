@@ -20,7 +20,6 @@ mod places;
 mod plot;
 mod program;
 mod replaced;
-mod replacement;
 mod report;
 mod run;
 mod size;
@@ -35,8 +34,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use facetrack::manifest;
 use facetrack::printable::Lines;
+use facetrack_assets::manifest;
 
 use error::StoreError;
 

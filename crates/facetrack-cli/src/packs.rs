@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use facetrack::manifest::{KnownFile, Manifest};
+use facetrack_assets::manifest::{KnownFile, Manifest, State};
 
 use crate::error::StoreError;
 use crate::output;
-use crate::store::{self, State, Store};
+use crate::store::{self, Store};
 
 /// Renames the folder of each pack with a damaged file among `files`, and adds the pack's other
 /// files to `files`. Returns the new folders. A folder that contains files of others is not

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use facetrack::manifest::{Platform, Requirement};
+use facetrack_assets::manifest::{Platform, Requirement};
 
 use crate::{places, program};
 

@@ -5,8 +5,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facetrack::locate::SearchPaths;
-use facetrack::manifest::{self, FileKind, KnownFile};
+use facetrack_assets::locate::SearchPaths;
+use facetrack_assets::manifest::{self, FileKind, KnownFile};
 use walkdir::DirEntry;
 
 use crate::store;

@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use facetrack::file;
-use facetrack::manifest::KnownFile;
-use facetrack::model::ModelFile;
 use facetrack::model::runtime::telemetry;
+use facetrack_assets::file;
+use facetrack_assets::manifest::{KnownFile, State};
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -37,13 +36,11 @@ const TELEMETRY_FILES: [&str; 5] = [
 pub fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
     for earlier in &file.replaces {
         let path = store.place(file).with_file_name(&*earlier.name);
-        let had_telemetry = match file::read(&path, earlier.size) {
-            Ok(bytes) if ModelFile::of(&path, &bytes).sha256 == *earlier.sha256 => {
-                telemetry::is_in(&path).map_err(StoreError::at(&path))?
-            }
-            // It is another file, or there is none.
-            _ => continue,
-        };
+        // It is another file, or there is none.
+        if !matches!(earlier.compare(&path), Ok(State::Right)) {
+            continue;
+        }
+        let had_telemetry = telemetry::is_in(&path).map_err(StoreError::at(&path))?;
         fs::remove_file(&path).map_err(StoreError::at(&path))?;
         output::print_line(format_args!(
             "Removed {}, which {} replaces",

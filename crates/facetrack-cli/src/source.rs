@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use facetrack::file;
-use facetrack::manifest::{Address, KnownFile, Member, Source};
+use facetrack_assets::file;
+use facetrack_assets::manifest::{Address, KnownFile, Member, Source};
 use zip::ZipArchive;
 
 use crate::{apt, pip, program};

@@ -2,13 +2,12 @@
 //! The project's data folder. A file in it is whole and has the right hash, or has not been
 //! touched.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use facetrack::file;
-use facetrack::manifest::KnownFile;
-use facetrack::model::ModelFile;
+use facetrack_assets::lock;
+use facetrack_assets::manifest::{KnownFile, State};
 use tempfile::TempDir;
 
 use crate::error::StoreError;
@@ -17,17 +16,6 @@ use crate::output;
 /// Prefix of the folders for downloads. They are in the data folder, since a rename within a file
 /// system is atomic.
 const SCRATCH_PREFIX: &str = ".fetch-";
-
-/// How a file compares with its entry in the manifest.
-#[derive(Debug, PartialEq, Eq)]
-pub enum State {
-    /// There is none.
-    Missing,
-    /// Its bytes are right.
-    Right,
-    /// The difference.
-    Wrong(String),
-}
 
 /// The data folder, locked by this process.
 #[derive(Debug)]
@@ -45,8 +33,14 @@ impl Store {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
-        let lock = lock_file(&path).map_err(StoreError::at(&path))?;
-        wait_for(&lock, &path)?;
+        let lock = match lock::try_lock(&path) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                output::print_line("Waiting for another fetch to finish …")?;
+                lock::lock(&path)
+            }
+            locked => locked,
+        };
+        let lock = lock.map_err(StoreError::at(&path))?;
         remove_leftovers(root).map_err(StoreError::at(root))?;
         Ok(Self {
             root: root.to_owned(),
@@ -97,36 +91,7 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// # Errors
 /// If it cannot be read.
 pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
-    match file::read(path, known.size) {
-        Ok(bytes) => {
-            let found = ModelFile::of(path, &bytes).sha256;
-            Ok(if *found == *known.sha256 {
-                State::Right
-            } else {
-                State::Wrong(format!("its sha256 is {found}"))
-            })
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound => Ok(State::Missing),
-            ErrorKind::FileTooLarge => Ok(State::Wrong(error.to_string())),
-            _ => Err(StoreError::at(path)(error)),
-        },
-    }
-}
-
-/// Opens the file to lock, or creates it. Its content is kept, in case another program uses it.
-fn lock_file(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    file::open_itself(options.write(true).create(true).truncate(false), path)
-}
-
-fn wait_for(lock: &File, path: &Path) -> Result<(), StoreError> {
-    // File systems without locks return another error; then two fetches are not noticed.
-    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        output::print_line("Waiting for another fetch to finish …")?;
-        lock.lock().map_err(StoreError::at(path))?;
-    }
-    Ok(())
+    known.compare(path).map_err(StoreError::at(path))
 }
 
 /// Removes the scratch folders of interrupted fetches. A fetch leaves no files with such names.
@@ -154,32 +119,7 @@ fn remove_leftover(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facetrack::manifest;
-
-    #[test]
-    fn a_file_is_missing_wrong_or_right() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let empty: KnownFile = serde_json::from_str(
-            r#"{"name": "file", "family": "f", "kind": "model", "purpose": "p", "size": 0, "licence": "l",
-            "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sources": []}"#,
-        )
-        .unwrap();
-        assert_eq!(state(&path, &empty).unwrap(), State::Missing);
-        fs::write(&path, "").unwrap();
-        assert_eq!(state(&path, &empty).unwrap(), State::Right);
-        fs::write(&path, "abc").unwrap();
-        assert_eq!(
-            state(&path, &empty).unwrap(),
-            State::Wrong("it is larger than 0 bytes".to_owned())
-        );
-        let longer = KnownFile { size: 3, ..empty };
-        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(
-            state(&path, &longer).unwrap(),
-            State::Wrong(format!("its sha256 is {hash}"))
-        );
-    }
+    use facetrack_assets::manifest;
 
     #[test]
     fn opening_removes_what_an_interrupted_fetch_left() {

@@ -4,13 +4,36 @@
 mod csv;
 mod parquet;
 
-use std::io;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use facetrack_assets::file;
 
 pub use self::csv::CsvTable;
 pub use self::parquet::{ParquetTable, read_rows};
 
 /// The first bytes of a Parquet file.
 pub const PARQUET: &[u8] = b"PAR1";
+
+/// Only a file that begins with `start`, as an earlier `kind` does, is replaced, or an empty one.
+///
+/// # Errors
+/// Names the file and what to do.
+pub fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let mut found = vec![0; start.len()];
+    let read = file::open(path).and_then(|mut file| file.read_exact(&mut found));
+    if read.is_ok() && found == start {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: it exists, and is no {kind}. Name another file",
+        path.display()
+    ))
+}
 
 /// Type of the values of a column. Each may be missing in any row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

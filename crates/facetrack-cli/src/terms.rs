@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Notes on licences that restrict the use of a file.
 
-use facetrack::manifest::KnownFile;
+use facetrack_assets::manifest::KnownFile;
 
 /// Lists the `files` that are not for commercial use; `None` if there are none.
 pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> Option<String> {
@@ -16,7 +16,7 @@ pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facetrack::manifest;
+    use facetrack_assets::manifest;
 
     #[test]
     fn the_surrey_face_model_is_not_for_commerce() {

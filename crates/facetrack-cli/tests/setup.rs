@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use facetrack::locate::SearchPaths;
+use facetrack_assets::locate::SearchPaths;
 use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 

@@ -15,7 +15,6 @@ use std::ops::Range;
 
 use ndarray::ArrayD;
 use prost::bytes::Bytes;
-use serde::Deserialize;
 
 pub use proto::Attribute;
 use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
@@ -32,8 +31,7 @@ pub type Result<T, E = Reason> = std::result::Result<T, E>;
 const MAX_CONSTANT_BYTES: usize = 64 << 20;
 
 /// Name and shape of one tensor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorSpec {
     /// The name in the model file.
     pub name: String,

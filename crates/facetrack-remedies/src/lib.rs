@@ -5,9 +5,10 @@ use std::path::Path;
 
 use facetrack::device::{Fault, PYTHON_PACKAGES, Refusal, Unmet};
 use facetrack::engine::{EngineError, ModelRole};
-use facetrack::manifest::{self, KnownFile};
 use facetrack::model::ModelError;
-use facetrack::trust::Replaceable;
+use facetrack_assets::locate::NotFound;
+use facetrack_assets::manifest::{self, KnownFile};
+use facetrack_assets::trust::Replaceable;
 
 /// The command that fetches every file that need not be requested by name.
 pub const FETCH: &str = "facetrack fetch";
@@ -173,7 +174,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
             format!("{}, or set `onnxruntime` to another one", protect(library))
         }
         ModelError::Telemetry { .. } => KEEP_TELEMETRY_OFF.to_owned(),
-        ModelError::Missing { path, .. } => {
+        ModelError::Missing(NotFound::File { path, .. }) => {
             format!("{}, or set `{property}` or `models-dir`", get(path))
         }
         ModelError::Read { .. } => format!("Set `{property}` to another file"),
@@ -185,7 +186,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
         ModelError::Pack { .. } => {
             format!("{GET_A_PACK}, or set `{property}` to the folder of another pack")
         }
-        ModelError::NoPack { .. } => format!(
+        ModelError::Missing(NotFound::Pack { .. }) => format!(
             "{GET_A_PACK}, or set `{property}` to the folder of a pack or `models-dir` to a folder that contains packs"
         ),
         ModelError::Unsupported { .. } => "Set `runtime=auto`".to_owned(),

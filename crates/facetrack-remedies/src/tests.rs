@@ -15,10 +15,15 @@ fn assert_parts(message: &str, parts: &[&str]) {
 }
 
 fn missing(path: &str) -> ModelError {
-    ModelError::Missing {
-        path: path.into(),
-        looked: "/nowhere".to_owned(),
-    }
+    let looked = vec!["/nowhere".into()];
+    let path = path.into();
+    NotFound::File { path, looked }.into()
+}
+
+fn no_pack() -> ModelError {
+    let looked = vec!["/nowhere".into()];
+    let names = vec!["buffalo_l".into()];
+    NotFound::Pack { names, looked }.into()
 }
 
 #[test]
@@ -148,10 +153,7 @@ fn every_error_of_a_model_has_its_remedy() {
             ],
         ),
         (
-            ModelError::NoPack {
-                names: "buffalo_l".to_owned(),
-                looked: looked(),
-            },
+            no_pack(),
             &[
                 "buffalo_l",
                 "`facetrack fetch insightface`",
@@ -191,11 +193,7 @@ fn every_error_of_a_model_has_its_remedy() {
     ] {
         assert_parts(&message(&error.into()), parts);
     }
-    let no_pack = ModelError::NoPack {
-        names: reason(),
-        looked: looked(),
-    };
-    assert!(!message(&no_pack.into()).contains("`facetrack fetch`"));
+    assert!(!message(&no_pack().into()).contains("`facetrack fetch`"));
     let run = ModelError::Run {
         model: "a.onnx".to_owned(),
         reason: reason(),

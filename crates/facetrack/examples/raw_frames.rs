@@ -21,12 +21,12 @@ use facetrack::device::Placement;
 use facetrack::engine::{EngineConfig, EngineKind, Frame, RunningMode, Thresholds, load};
 use facetrack::image::ImageView;
 use facetrack::instructions;
-use facetrack::locate::SearchPaths;
 use facetrack::model::RuntimeChoice;
 use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record};
 use facetrack::report::ReportSource;
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::TrackerConfig;
+use facetrack_assets::locate::SearchPaths;
 
 fn main() -> ExitCode {
     match run() {

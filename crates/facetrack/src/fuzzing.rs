@@ -4,13 +4,12 @@
 
 use std::io::{self, Cursor};
 
-use crate::container::{self, Extent, Movie};
 use crate::engine::mediapipe::geometry::FaceGeometry;
 use crate::engine::opencv::haar::detector::Detector;
 use crate::engine::opencv::haar::{Search, xml};
 use crate::engine::openseeface::faces::calibration;
-use crate::manifest::Manifest;
 use crate::observation::{HeadPose, Landmarks};
+use crate::record::container::{self, Extent, Movie};
 use crate::replay::{Replay, ReplayError};
 use crate::report::FrameReport;
 
@@ -49,11 +48,6 @@ pub fn extent(bytes: &[u8]) -> io::Result<Extent> {
 /// Reads which pictures a file with these bytes shows.
 pub fn movie(bytes: &[u8]) -> io::Result<Option<Movie>> {
     container::movie(&mut Cursor::new(bytes))
-}
-
-/// Reads a manifest.
-pub fn manifest(bytes: &[u8]) -> serde_json::Result<Manifest> {
-    serde_json::from_slice(bytes)
 }
 
 /// Number, time and report of each frame of a record; `video` is the size of frames without one.

@@ -15,20 +15,16 @@
 
 pub mod analyzer;
 pub mod blendshape;
-pub mod container;
 pub mod cuts;
 pub mod device;
 pub mod engine;
-pub mod file;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod geometry;
 pub mod image;
 pub mod instructions;
-pub mod locate;
 pub mod lock;
-pub mod manifest;
 pub mod model;
 pub mod morphable;
 pub mod motion;
@@ -49,6 +45,5 @@ pub mod selection;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
-pub mod trust;
 pub mod words;
 pub mod workers;

@@ -14,8 +14,8 @@ use facetrack_graph::outline::OnnxOutline;
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
-use crate::locate::TELEMETRY_VARIABLE;
-use crate::trust::Replaceable;
+use facetrack_assets::locate::{NotFound, TELEMETRY_VARIABLE};
+use facetrack_assets::trust::Replaceable;
 pub use facetrack_graph::TensorSpec;
 pub use opener::{Opener, RuntimeChoice, Runtimes};
 
@@ -67,14 +67,9 @@ pub enum ModelError {
         /// The library.
         library: PathBuf,
     },
-    /// No file at that path.
-    #[error("model file {path} not found (searched in {looked})", path = path.display())]
-    Missing {
-        /// Requested file.
-        path: PathBuf,
-        /// Searched folders.
-        looked: String,
-    },
+    /// No file or pack at the places that were searched.
+    #[error(transparent)]
+    Missing(#[from] NotFound),
     /// The file exists but cannot be read.
     #[error("model file {path} could not be read: {source}", path = path.display())]
     Read {
@@ -120,16 +115,6 @@ pub enum ModelError {
         folder: PathBuf,
         /// The reason.
         reason: String,
-    },
-    /// No folder with networks of InsightFace's.
-    #[error(
-        "no InsightFace model pack found: {names} missing or without .onnx files (searched in {looked})"
-    )]
-    NoPack {
-        /// Packs looked for.
-        names: String,
-        /// Searched folders.
-        looked: String,
     },
     /// The built-in runtime does not support a network, and no other one is allowed.
     #[error("model file {path} cannot run in the built-in runtime: {reason}", path = path.display())]

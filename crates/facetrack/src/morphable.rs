@@ -10,7 +10,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use facetrack::geometry::Point;
-//! use facetrack::locate::SearchPaths;
+//! use facetrack_assets::locate::SearchPaths;
 //! use facetrack::morphable::{self, FitSettings, Fitter};
 //!
 //! # fn landmarks() -> [Point; 68] { [Point::default(); 68] }

@@ -14,6 +14,7 @@
 
 mod array;
 pub mod completeness;
+pub mod container;
 pub(crate) mod dense;
 pub mod drift;
 mod export;

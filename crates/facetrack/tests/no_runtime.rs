@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, Frame, describe, load};
 use facetrack::image::ImageView;
-use facetrack::locate::SearchPaths;
 use facetrack::model::{ModelError, RuntimeChoice};
+use facetrack_assets::locate::SearchPaths;
 
 fn without_runtime() -> SearchPaths {
     SearchPaths {

@@ -6,9 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use facetrack::locate::{SearchPaths, Telemetry};
 use facetrack::model::ModelError;
 use facetrack::model::runtime::OnnxRuntime;
+use facetrack_assets::locate::{SearchPaths, Telemetry};
 
 /// The error of loading `library`.
 fn refused(library: &Path, telemetry: Telemetry) -> ModelError {

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use facetrack::locate::SearchPaths;
+use facetrack_assets::locate::SearchPaths;
 use gst::prelude::*;
 
 use crate::pipelines::{element, launch};

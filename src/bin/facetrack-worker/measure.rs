@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use facetrack::container::{self, Extent};
-use facetrack::file;
+use facetrack::record::container::{self, Extent};
+use facetrack_assets::file;
 use gst::prelude::*;
 use gstfacetrack::shown;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use facetrack::container::Movie;
 use facetrack::printable::Line;
+use facetrack::record::container::Movie;
 use facetrack::record::joining::Stated;
 use facetrack_jobs::{Answer, Cause, Outcome, Progress, Segment, Status, TrackRequest, send};
 use gst::glib;

@@ -5,15 +5,15 @@ use std::env;
 use std::path::Path;
 
 use facetrack::device::CUDA_PROVIDER;
-use facetrack::locate::{SearchPaths, Telemetry, runtime_variable};
-use facetrack::manifest::{self, FileKind, KnownFile};
 use facetrack::model::ModelError;
 use facetrack::model::runtime::{OnnxRuntime, telemetry};
-use facetrack::trust;
+use facetrack_assets::locate::{SearchPaths, Telemetry, runtime_variable};
+use facetrack_assets::manifest::{self, FileKind, KnownFile, State};
+use facetrack_assets::trust;
 use facetrack_remedies::{FETCH, GET_A_PACK, KEEP_TELEMETRY_OFF, fetch_command, protect};
 
 use super::finding::Finding;
-use crate::store::{self, State};
+use crate::store;
 use crate::{places, size, terms};
 
 /// The library that an element would load.

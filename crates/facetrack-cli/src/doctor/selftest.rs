@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
-use facetrack::manifest::{self, FileKind};
 use facetrack::model::ModelError;
+use facetrack_assets::locate::NotFound;
+use facetrack_assets::manifest::{self, FileKind};
 use facetrack_remedies::{FETCH, KEEP_TELEMETRY_OFF, fetch_command, protect};
 
 use super::finding::Finding;
@@ -47,7 +48,7 @@ fn judge(kind: EngineKind, picture: &Picture, outcome: Result<Outcome, EngineErr
     let outcome = match outcome {
         Ok(outcome) => outcome,
         // Packs are fetched only on request.
-        Err(EngineError::Model(ModelError::NoPack { .. })) => {
+        Err(EngineError::Model(ModelError::Missing(NotFound::Pack { .. }))) => {
             return Finding::note(format!("{name}: no pack, see the models above"));
         }
         Err(EngineError::Model(ModelError::Replaceable(library))) => {

@@ -7,8 +7,8 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io;
 
-use facetrack::file;
 use facetrack::replay::Replay;
+use facetrack_assets::file;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

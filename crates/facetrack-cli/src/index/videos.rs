@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use facetrack::file;
+use facetrack_assets::file;
 use facetrack_jobs::Status;
 use serde_json::{Map, Value as Json};
 use walkdir::WalkDir;

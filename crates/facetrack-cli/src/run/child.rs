@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::{Duration, Instant};
 
-use facetrack::locate::TELEMETRY_VARIABLE;
+use facetrack_assets::locate::TELEMETRY_VARIABLE;
 use facetrack_jobs::{Answer, Ready, Request, Setup, SetupError, send};
 
 use super::arguments::RunArguments;

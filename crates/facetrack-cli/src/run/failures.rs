@@ -6,7 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use facetrack::file;
+use facetrack_assets::file::{self, is_same};
+use facetrack_assets::replacement::Replacement;
 use facetrack_jobs::{Outcome, Status};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,7 +19,6 @@ use super::names;
 use super::shard::Shard;
 use super::summary::Summary;
 use crate::error::StoreError;
-use crate::replacement::{Replacement, is_same};
 
 /// Name of the list in the folder of the records.
 const NAME: &str = "facetrack-failed";
@@ -139,10 +139,9 @@ fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
         return write_to_device(path, text).map_err(StoreError::at(path));
     }
     check_content(path).map_err(StoreError::at(path))?;
-    let file = Replacement::begin(path)?;
-    let written = file.file()?.write_all(text.as_bytes());
-    written.map_err(StoreError::at(path))?;
-    file.finish()
+    Replacement::begin(path)
+        .and_then(|file| file.write(text.as_bytes()))
+        .map_err(StoreError::at(path))
 }
 
 /// Writes to a pipe or device, which has to be ready.

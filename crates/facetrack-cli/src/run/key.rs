@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use facetrack::file::{self, hex};
 use facetrack::record::SCHEMA;
+use facetrack_assets::file::{self, hex, sha256};
 use facetrack_jobs::Ready;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -43,7 +43,7 @@ pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
 
 /// The key with this basis.
 pub fn of(basis: &Value) -> String {
-    hex(&Sha256::digest(basis.to_string()))
+    sha256(basis.to_string().as_bytes())
 }
 
 /// Whether the file of a video has changed.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use facetrack::file;
+use facetrack_assets::file;
 use facetrack_jobs::Segment;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use facetrack::file::with_suffix;
+use facetrack_assets::file::with_suffix;
 
 /// Suffix of a marker. `*.json` does not match it.
 const DONE: &str = ".done";
@@ -171,7 +171,7 @@ pub fn remove_empty(record: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    facetrack::file::remove_if_there(&lock_file(record))?;
+    facetrack_assets::file::remove_if_there(&lock_file(record))?;
     match fs::remove_dir(&folder) {
         // Another run has claimed the video.
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),

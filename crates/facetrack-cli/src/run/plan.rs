@@ -5,8 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use facetrack::file;
 use facetrack::printable::Line;
+use facetrack_assets::file;
 use facetrack_jobs::{Cause, Outcome, Ready, Status};
 use serde_json::Value;
 

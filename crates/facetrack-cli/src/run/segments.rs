@@ -14,11 +14,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use facetrack::file::{hex, remove_if_there};
 use facetrack::lock::lock;
 use facetrack::record::joining;
+use facetrack_assets::file::{remove_if_there, sha256};
 use facetrack_jobs::{Outcome, Ready, Segment, Status};
-use sha2::{Digest, Sha256};
 
 use super::inputs::Video;
 use super::key;
@@ -119,7 +118,7 @@ impl SegmentJob {
             String::new()
         };
         let text = serde_json::to_string(&account)? + &record;
-        Ok(hex(&Sha256::digest(text)))
+        Ok(sha256(text.as_bytes()))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use facetrack::file;
+use facetrack_assets::file;
 use tempfile::TempDir;
 
 use super::fetching::{FetchCommand, LOCAL};

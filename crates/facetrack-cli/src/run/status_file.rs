@@ -2,12 +2,12 @@
 //! Markers: `<record>.done` says that a video is done, and how. A record is done only with its
 //! marker.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-use facetrack::file::{self, remove_if_there, with_suffix};
+use facetrack_assets::file;
+use facetrack_assets::replacement::Replacement;
 use facetrack_jobs::{Outcome, Ready, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -110,14 +110,8 @@ impl StatusFile {
     /// # Errors
     /// Those of the system.
     pub fn write(&self, record: &Path) -> io::Result<()> {
-        let path = names::status_file(record);
-        let partial = with_suffix(&path, ".partial");
-        remove_if_there(&partial)?;
-        let mut file = File::create_new(&partial)?;
-        let text = serde_json::to_string_pretty(self)?;
-        writeln!(file, "{text}")?;
-        file.sync_all()?;
-        fs::rename(partial, path)
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        Replacement::named(&names::status_file(record), ".partial")?.write(text.as_bytes())
     }
 
     /// The result with this key, of the record or of a later attempt.

@@ -13,17 +13,18 @@
 //! A kill before step 2 leaves the earlier record with its marker. After it, the next run repeats
 //! the steps that are missing, before it looks at the video.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use facetrack::file::{is_at, open_itself, remove_if_there, rename_new, sync_folder};
+use facetrack_assets::file::{remove_if_there, rename_new, sync_folder};
+use facetrack_assets::lock;
 use facetrack_jobs::Status;
 
 use super::names;
 use super::status_file::StatusFile;
 
-/// How often a claim is opened again because another run has finished it meanwhile.
+/// How often the folder is created again because another run has removed it meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// A record that is there when the next one is done.
@@ -61,22 +62,20 @@ impl VideoLock {
     /// # Errors
     /// The claim cannot be created.
     pub fn new(record: &Path) -> io::Result<Option<Self>> {
-        let path = names::lock_file(record);
         for _ in 0..ATTEMPTS {
-            let Some(file) = open(record)? else { continue };
-            // File systems without locks return another error; then two runs are not noticed.
-            if let Err(TryLockError::WouldBlock) = file.try_lock() {
-                return Ok(None);
-            }
-            if is_at(&file, &path)? {
-                let record = record.to_owned();
-                let claim = Self {
-                    _file: file,
-                    record,
-                };
-                claim.recover()?;
-                return Ok(Some(claim));
-            }
+            create_folder(record)?;
+            let file = match lock::try_lock(&names::lock_file(record)) {
+                // Another run has removed the folder meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                file => file?,
+            };
+            let claim = Self {
+                _file: file,
+                record: record.to_owned(),
+            };
+            claim.recover()?;
+            return Ok(Some(claim));
         }
         Ok(None)
     }
@@ -123,7 +122,6 @@ impl VideoLock {
             remove_if_there(&next)?;
         }
         marker.write(&next)?;
-        sync_folder(&next)?;
         self.replace(marker, existing)?;
         self.release()
     }
@@ -154,17 +152,10 @@ impl VideoLock {
     }
 }
 
-/// Opens the claim, or creates it. `None` if another run removes it meanwhile.
-fn open(record: &Path) -> io::Result<Option<File>> {
+fn create_folder(record: &Path) -> io::Result<()> {
     match fs::create_dir(names::folder(record)) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => (),
-    }
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    match open_itself(&mut options, &names::lock_file(record)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use glob::{Pattern, glob};
 
 use super::validation::Fault;
-use crate::trust::{self, Replaceable};
+use facetrack_assets::trust::{self, Replaceable};
 pub use needs::{Library, Needs};
 pub use packages::{PYTHON_PACKAGES, PythonPackages};
 

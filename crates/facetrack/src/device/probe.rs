@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::libraries::{self, Needs};
 use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
-use crate::file::listed;
 use crate::model::ModelError;
 use crate::model::runtime::cuda::trial;
 use crate::model::runtime::{OnnxRuntime, preload};
-use crate::trust;
+use facetrack_assets::file::listed;
+use facetrack_assets::trust;
 
 /// The provider's library, which ONNX Runtime opens in its own folder.
 pub const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
@@ -122,8 +122,8 @@ mod tests {
 
     use super::*;
     use crate::device::{CudaTuning, LibrarySearch};
-    use crate::locate::tests::installed;
     use crate::model::runtime::cuda::failure;
+    use facetrack_assets::locate::SearchPaths;
 
     #[test]
     fn a_session_that_fails_says_whether_memory_was_full() {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_runtime_without_cuda_says_so() {
-        let Ok(runtime) = OnnxRuntime::load(&installed()) else {
+        let Ok(runtime) = OnnxRuntime::load(&SearchPaths::from_vars(std::env::var_os)) else {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
             return;
         };
@@ -164,7 +164,7 @@ mod tests {
             return;
         }
         let request = Request {
-            paths: installed(),
+            paths: SearchPaths::from_vars(std::env::var_os),
             ..Request::default()
         };
         let mut machine = MachineProbe::default();

@@ -4,7 +4,7 @@
 use smart_default::SmartDefault;
 
 use super::{CudaTuning, DeviceChoice, GpuPolicyEnv, LibrarySearch};
-use crate::locate::SearchPaths;
+use facetrack_assets::locate::SearchPaths;
 
 /// Default maximum of memory that the runtime may take, bytes.
 pub const MAX_VRAM: u64 = 2048 << 20;

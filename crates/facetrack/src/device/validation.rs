@@ -6,7 +6,7 @@ mod checks;
 use strum::{IntoStaticStr, VariantArray};
 use thiserror::Error;
 
-use crate::trust::Replaceable;
+use facetrack_assets::trust::Replaceable;
 
 use super::{Cuda, DriverInfo, Gpu, Request};
 use checks::{

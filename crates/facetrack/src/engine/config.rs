@@ -7,8 +7,8 @@ use smart_default::SmartDefault;
 
 use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
 use crate::device::Placement;
-use crate::locate::SearchPaths;
 use crate::model::{Opener, RuntimeChoice};
+use facetrack_assets::locate::SearchPaths;
 
 /// Settings that an engine is loaded with. Those of one engine are defined in its folder.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]

@@ -4,10 +4,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::{ModelError, ModelFile, format_error};
-use crate::{file, manifest};
+use facetrack_assets::locate::NotFound;
+use facetrack_assets::{file, manifest};
 
 /// Maximum size of a model file, or of a part of one, in bytes: MediaPipe's bundle has 3.7 MB.
 pub const MAX_SIZE: u64 = 64 << 20;
@@ -43,10 +42,7 @@ pub fn read_up_to(
 /// Those of [`read`] but [`ModelError::Hash`].
 pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
     file::read(path, most).map_err(|source| match source.kind() {
-        ErrorKind::NotFound => ModelError::Missing {
-            path: path.to_path_buf(),
-            looked: path.parent().unwrap_or(path).display().to_string(),
-        },
+        ErrorKind::NotFound => NotFound::file(path).into(),
         ErrorKind::FileTooLarge => format_error(path, format, source.to_string()),
         _ => ModelError::Read {
             path: path.to_path_buf(),
@@ -61,7 +57,7 @@ impl ModelFile {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Self {
             name: PathBuf::from(name).display().to_string(),
-            sha256: file::hex(&Sha256::digest(bytes)),
+            sha256: file::sha256(bytes),
         }
     }
 }

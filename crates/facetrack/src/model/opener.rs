@@ -10,8 +10,8 @@ use super::built_in::BuiltInModel;
 use super::runtime::placement::Placement;
 use super::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
 use super::{Model, ModelError};
-use crate::locate::SearchPaths;
 use crate::words::choices;
+use facetrack_assets::locate::SearchPaths;
 
 choices! {
     /// The runtime of networks on the CPU.

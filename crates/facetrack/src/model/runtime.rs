@@ -29,12 +29,12 @@ use ort::value::Outlet;
 use sha2::{Digest, Sha256};
 
 use super::{Model, ModelError, TensorSpec, format_error, read_outline};
-use crate::file::listed;
-use crate::locate::{SearchPaths, Telemetry};
 use crate::lock::lock;
-use crate::{file, trust};
 use bound::Steady;
 use cuda::{Coverage, CudaProvider, KeysAndValues};
+use facetrack_assets::file::listed;
+use facetrack_assets::locate::{SearchPaths, Telemetry};
+use facetrack_assets::{file, trust};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
 use pool::{Pool, User};
 use tensor::{floats, input, spec};
@@ -212,7 +212,7 @@ impl OnnxModel {
             let specs: Result<_, String> = specs.collect();
             specs.map_err(|reason| format_error(path, "ONNX", reason))
         };
-        let (inputs, outputs) = user.with_session(|opened| {
+        let (inputs, outputs) = user.with_session(|opened| -> Result<_, ModelError> {
             let session = &opened.session;
             Ok((specs(session.inputs())?, specs(session.outputs())?))
         })?;

@@ -102,7 +102,7 @@ fn unpack(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>
     let entry = archive
         .by_name(name)
         .map_err(|error| format!("{name}: {error}"))?;
-    crate::file::read_from(entry, MAX_SIZE).map_err(|error| format!("{name}: {error}"))
+    facetrack_assets::file::read_from(entry, MAX_SIZE).map_err(|error| format!("{name}: {error}"))
 }
 
 #[cfg(test)]

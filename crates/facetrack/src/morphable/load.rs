@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::model::Contents;
 use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours};
-use crate::locate::SearchPaths;
 use crate::model::{ModelError, ModelFile, file, format_error};
+use facetrack_assets::locate::SearchPaths;
 
 /// Folder of the files in a collection of models.
 const FAMILY: &str = "eos";

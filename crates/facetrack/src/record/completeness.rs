@@ -13,7 +13,7 @@
 
 use smart_default::SmartDefault;
 
-use crate::container::Extent;
+use crate::record::container::Extent;
 
 /// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a
 /// few packets later.

@@ -18,8 +18,8 @@ use super::dense::{self, CLOSING};
 use super::drift::Drift;
 use super::rhythm::Rate;
 use super::timeline::{Continuity, Timeline};
-use crate::file;
 use crate::geometry::Rect;
+use facetrack_assets::file;
 
 /// Minimum IoU of two boxes of the same face in the same frame. Our choice: both boxes are measured
 /// in the same picture, so they hardly differ. Boxes of two people rarely overlap by half.

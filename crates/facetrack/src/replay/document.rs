@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::index::{End, Entry, Index};
 use super::{LIMIT, ReplayError, no_record};
-use crate::file;
 use crate::record::wire::{Head, from_json};
+use facetrack_assets::file;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]

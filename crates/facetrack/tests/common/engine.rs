@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use facetrack::engine::{self, Engine, EngineConfig, EngineError, EngineKind, Frame};
 use facetrack::image::ImageView;
-use facetrack::locate::SearchPaths;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
+use facetrack_assets::locate::SearchPaths;
 
 /// Where models and ONNX Runtime are installed.
 pub fn installed_paths() -> SearchPaths {
@@ -39,10 +39,7 @@ pub fn engine(kind: EngineKind, config: &EngineConfig) -> Option<Engine> {
 }
 
 fn is_not_installed(error: &ModelError) -> bool {
-    matches!(
-        error,
-        ModelError::Missing { .. } | ModelError::NoPack { .. } | ModelError::Runtime { .. }
-    )
+    matches!(error, ModelError::Missing(_) | ModelError::Runtime { .. })
 }
 
 /// Faces in an image, with everything that the engine measures.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use facetrack::model::ModelError;
 use facetrack::morphable::{self, FaceModel};
+use facetrack_assets::locate::NotFound;
 
 const SHAPE: &str = "sfm_shape_3448.bin";
 
@@ -22,7 +23,7 @@ const FILES: [&str; 5] = [
 
 /// Where they are.
 fn files() -> Option<[PathBuf; 5]> {
-    let found: Result<Vec<PathBuf>, ModelError> = FILES
+    let found: Result<Vec<PathBuf>, NotFound> = FILES
         .iter()
         .map(|name| installed_paths().model(name, "eos", None))
         .collect();

@@ -12,7 +12,7 @@ use elf::endian::AnyEndian;
 
 use super::packages::requirement;
 use crate::device::Fault;
-use crate::file;
+use facetrack_assets::file;
 
 /// Versions that a CUDA provider needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

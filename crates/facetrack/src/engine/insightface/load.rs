@@ -162,7 +162,7 @@ fn open_parts(
         }
         Ok(Parts { first, rest, boxes }) => {
             let first = open(first)?;
-            let rest = rest.map(|(rest, border)| Ok(Rest::new(open(rest)?, border)));
+            let rest = rest.map(|(rest, border)| open(rest).map(|rest| Rest::new(rest, border)));
             Ok((first, rest.transpose()?, boxes))
         }
     }

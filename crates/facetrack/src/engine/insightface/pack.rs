@@ -10,9 +10,9 @@ use facetrack_graph::outline::{OnnxOutline, Precision};
 
 use super::Module;
 use super::scrfd::{Boxes, Rest};
-use crate::manifest;
 use crate::model::{Model, ModelError, ModelFile, TensorSpec, file, read_outline};
 use crate::sample::ValueRange;
+use facetrack_assets::manifest;
 
 /// Maximum size of a file in a pack, bytes. The largest known network has 261 MB;
 /// `inswapper_128.onnx`, which is recognised and skipped, has 554 MB.
@@ -126,7 +126,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
         source,
     };
     let entries = fs::read_dir(folder).map_err(unreadable)?;
-    let paths = entries.map(|entry| Ok(entry.map_err(unreadable)?.path()));
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable));
     let mut files = paths.collect::<Result<Vec<_>, _>>()?;
     files.retain(|path| path.extension().is_some_and(|end| end == "onnx") && path.is_file());
     files.sort_unstable();

@@ -22,7 +22,7 @@ const BUNDLE: &str = "face_landmarker.task";
 const FAMILY: &str = "mediapipe";
 
 /// Loads the bundle that `config` names, or the one found by
-/// [`SearchPaths::model`](crate::locate::SearchPaths::model).
+/// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
 ///
 /// # Errors
 /// When the bundle or a runtime that it needs is missing, or the bundle is damaged or another one.
@@ -45,7 +45,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 }
 
 /// Opens the parts of the bundle `model`, or of the bundle found by
-/// [`SearchPaths::model`](crate::locate::SearchPaths::model), that measure faces. The detector is
+/// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model), that measure faces. The detector is
 /// not opened. Also returns the files that were read.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub fn load_mesh(
 }
 
 /// Opens only the landmark network of the bundle `model`, or of the bundle found by
-/// [`SearchPaths::model`](crate::locate::SearchPaths::model). Also returns the files that were
+/// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model). Also returns the files that were
 /// read.
 ///
 /// # Errors

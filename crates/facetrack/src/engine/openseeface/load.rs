@@ -8,9 +8,9 @@ use facetrack_graph::Graph;
 use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
-use crate::locate::SearchPaths;
 use crate::model::runtime::{Memory, SessionOptions};
 use crate::model::{self, ModelError, ModelFile, file};
+use facetrack_assets::locate::{NotFound, SearchPaths};
 
 /// Folder that a collection of models keeps them in.
 const FAMILY: &str = "openseeface";
@@ -83,7 +83,7 @@ fn find_landmarks(property: Option<&Path>, paths: &SearchPaths) -> Result<PathBu
         (None, None) => paths.best_model(&names, FAMILY),
         (path, None) => paths.model(names[0], FAMILY, path),
     };
-    found.map_err(|error| error.of(ModelRole::Landmarks))
+    found.map_err(|error| ModelError::from(error).of(ModelRole::Landmarks))
 }
 
 /// The file of the landmark network whose number the property is; `None` for a path.
@@ -114,7 +114,7 @@ impl Opener<'_> {
     fn open<T>(
         &self,
         role: ModelRole,
-        path: Result<PathBuf, ModelError>,
+        path: Result<PathBuf, NotFound>,
         rewrite: impl Fn(&Path, Vec<u8>) -> Result<(Graph, T), ModelError>,
     ) -> Result<(Opened, ModelFile, T), EngineError> {
         let open = |path: PathBuf| {
@@ -126,7 +126,9 @@ impl Opener<'_> {
             let model = self.opener.open(&path, &content, read, self.options)?;
             Ok((Opened { model, path }, file, rest))
         };
-        path.and_then(open).map_err(|error| error.of(role))
+        path.map_err(ModelError::from)
+            .and_then(open)
+            .map_err(|error| error.of(role))
     }
 }
 

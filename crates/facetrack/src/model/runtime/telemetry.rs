@@ -13,8 +13,8 @@ use std::path::{self, Path, PathBuf};
 use memchr::memmem;
 
 use super::{Unusable, mapped, preload};
-use crate::locate::TELEMETRY_VARIABLE;
-use crate::{file, trust};
+use facetrack_assets::locate::TELEMETRY_VARIABLE;
+use facetrack_assets::{file, trust};
 
 /// The server to which the uploader sends events.
 const SERVER: &str = "events.data.microsoft.com";

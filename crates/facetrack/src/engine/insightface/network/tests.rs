@@ -199,7 +199,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
     };
     let opened = match load::folder(&config).and_then(|pack| pack.open(&config)) {
         Ok((opened, _)) => opened,
-        Err(reason @ (ModelError::NoPack { .. } | ModelError::Runtime { .. })) => {
+        Err(reason @ (ModelError::Missing(_) | ModelError::Runtime { .. })) => {
             eprintln!("SKIPPED: {reason}");
             return;
         }
@@ -238,9 +238,9 @@ fn outputs_of_several_faces_stay_in_place() {
     use std::fs;
 
     use super::super::{pack, rewrite};
-    use crate::locate::SearchPaths;
     use crate::model::runtime::{SessionOptions, Transfer};
     use crate::model::{Opener, RuntimeChoice};
+    use facetrack_assets::locate::SearchPaths;
 
     let paths = SearchPaths::from_vars(std::env::var_os);
     let folder = match paths.pack(Some("insightface".as_ref())) {

@@ -148,9 +148,9 @@ pub mod tests {
     use ndarray::ArrayD;
 
     use super::*;
-    use crate::locate::SearchPaths;
     use crate::model::runtime::SessionOptions;
     use crate::model::{Opener, RuntimeChoice};
+    use facetrack_assets::locate::SearchPaths;
 
     /// Channels of the features of the detector of [`cut`].
     pub const CHANNELS: usize = 5;

@@ -286,11 +286,14 @@ fn boxes_that_do_not_belong_to_the_scores_are_refused() {
 /// The published detector, divided and whole, in the built-in runtime; `None` where it is not
 /// installed.
 fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
-    use crate::locate::tests::installed;
     use crate::model::runtime::SessionOptions;
     use crate::model::{Opener, RuntimeChoice};
+    use facetrack_assets::locate::SearchPaths;
 
-    let (paths, options) = (installed(), SessionOptions::default());
+    let (paths, options) = (
+        SearchPaths::from_vars(std::env::var_os),
+        SessionOptions::default(),
+    );
     let folder = paths.pack(Some(Path::new("insightface")));
     let folder = folder.inspect_err(|reason| eprintln!("SKIPPED: {reason}"));
     let path = folder.ok()?.join("scrfd_500m_bnkps.onnx");

@@ -16,7 +16,7 @@ const FILE: &str = "face_detection_yunet_2023mar.onnx";
 const FAMILY: &str = "yunet";
 
 /// Loads the network that `config` names, or the one found by
-/// [`SearchPaths::model`](crate::locate::SearchPaths::model).
+/// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
 ///
 /// # Errors
 /// When a runtime or the model is missing, damaged or another one.
@@ -36,7 +36,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 
 impl Detector {
     /// The detector of the file `model`, or of the published one that is found by
-    /// [`SearchPaths::model`](crate::locate::SearchPaths::model).
+    /// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
     ///
     /// # Errors
     /// When a runtime or the model is missing, damaged or another one.

@@ -7,8 +7,8 @@ use facetrack_graph::convolution::Convolution;
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::*;
-use crate::locate::tests::installed;
 use crate::model::TensorSpec;
+use facetrack_assets::locate::SearchPaths;
 
 /// Sees a face in the first cell of stride 8, and remembers the shapes of its inputs.
 #[derive(Default)]
@@ -110,7 +110,11 @@ const PATH: &str = "yunet.onnx";
 
 /// The published file; `None`, said aloud, where it is not installed.
 fn published() -> Option<Vec<u8>> {
-    match installed().model("face_detection_yunet_2023mar.onnx", "yunet", None) {
+    match SearchPaths::from_vars(std::env::var_os).model(
+        "face_detection_yunet_2023mar.onnx",
+        "yunet",
+        None,
+    ) {
         Ok(path) => Some(std::fs::read(path).unwrap()),
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

@@ -8,14 +8,14 @@ use facetrack_graph::{Attribute, Graph};
 use prost::Message;
 
 use super::*;
-use crate::locate::tests::installed;
 use crate::model::runtime::{OnnxModel, OnnxRuntime, Opened, SessionOptions};
 use crate::model::{Model, ModelError};
+use facetrack_assets::locate::SearchPaths;
 
 const ALL: [Transfer; 3] = [Transfer::Copied, Transfer::Bound, Transfer::Resident];
 
 fn runtime() -> Option<OnnxRuntime> {
-    let runtime = OnnxRuntime::load(&installed()).ok();
+    let runtime = OnnxRuntime::load(&SearchPaths::from_vars(std::env::var_os)).ok();
     if runtime.is_none() {
         eprintln!("SKIPPED: no ONNX Runtime on this machine");
     }
@@ -124,7 +124,8 @@ fn a_run_that_fails_leaves_the_next_one_alone() {
 #[test]
 fn published_networks_yield_the_same_bits_in_every_way() {
     let Some(runtime) = runtime() else { return };
-    let folder = match installed().pack(Some(Path::new("insightface"))) {
+    let folder = match SearchPaths::from_vars(std::env::var_os).pack(Some(Path::new("insightface")))
+    {
         Ok(folder) => folder,
         Err(reason) => {
             eprintln!("SKIPPED: {reason}");

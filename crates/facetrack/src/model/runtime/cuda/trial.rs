@@ -85,11 +85,11 @@ fn network() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locate::tests::installed;
     use crate::model::runtime::placement::CudaTuning;
+    use facetrack_assets::locate::SearchPaths;
 
     fn runtime() -> Option<OnnxRuntime> {
-        let runtime = OnnxRuntime::load(&installed()).ok();
+        let runtime = OnnxRuntime::load(&SearchPaths::from_vars(std::env::var_os)).ok();
         if runtime.is_none() {
             eprintln!("SKIPPED: no ONNX Runtime on this machine");
         }

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 /// Links that are followed one after another, as many as by Linux.
 const MAX_LINKS: usize = 40;
 
@@ -87,6 +89,11 @@ pub fn target(path: &Path) -> PathBuf {
     target.canonicalize().unwrap_or(target)
 }
 
+/// Whether both paths lead to the same file.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    target(a) == target(b)
+}
+
 /// Whether the regular file at `path` is `file`.
 ///
 /// # Errors
@@ -148,19 +155,27 @@ pub fn remove_if_there(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Those of the system.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+    match File::open(folder_of(path))?.sync_all() {
         // Some file systems cannot do that for a folder.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         synced => synced,
     }
 }
 
+/// The folder of the file at `path`.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// `bytes` as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// SHA-256 of `bytes`, as lower-case hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 fn check_regular(found: &fs::Metadata) -> io::Result<()> {
@@ -195,7 +210,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, flags: i32) -> io::Result<F
 }
 
 /// Paths for a person to read.
-pub(crate) fn listed(paths: &[impl AsRef<Path>]) -> String {
+pub fn listed(paths: &[impl AsRef<Path>]) -> String {
     let paths: Vec<String> = paths
         .iter()
         .map(|path| path.as_ref().display().to_string())

@@ -4,9 +4,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
 
-use super::SearchPaths;
-use crate::file::listed;
-use crate::model::ModelError;
+use super::{NotFound, SearchPaths};
 
 /// Folder of a collection of models that holds packs, and networks outside of packs.
 const PACK_FAMILY: &str = "insightface";
@@ -32,24 +30,24 @@ impl SearchPaths {
     /// `insightface` with networks in it.
     ///
     /// # Errors
-    /// [`ModelError::NoPack`], with the folders looked in.
-    pub fn pack(&self, explicit: Option<&Path>) -> Result<PathBuf, ModelError> {
+    /// [`NotFound::Pack`], with the folders looked in.
+    pub fn pack(&self, explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
         let names = match explicit {
             Some(path) if is_name(path) => vec![path],
             Some(path) if path.is_dir() => return Ok(path.to_owned()),
             Some(path) => {
-                return Err(ModelError::NoPack {
-                    names: path.display().to_string(),
-                    looked: "no other place".to_owned(),
+                return Err(NotFound::Pack {
+                    names: vec![path.to_owned()],
+                    looked: Vec::new(),
                 });
             }
             None => PACKS.map(Path::new).to_vec(),
         };
         let folders = self.pack_folders();
         let mut found = names.iter().filter_map(|name| pack_in(&folders, name));
-        found.next().ok_or_else(|| ModelError::NoPack {
-            names: listed(&names),
-            looked: listed(&folders),
+        found.next().ok_or_else(|| NotFound::Pack {
+            names: names.iter().map(|name| name.to_path_buf()).collect(),
+            looked: folders.clone(),
         })
     }
 
@@ -185,7 +183,7 @@ mod tests {
             (Some("/nowhere/pack"), "/nowhere/pack"),
         ] {
             let error = around.pack(explicit.map(Path::new)).unwrap_err();
-            assert!(matches!(error, ModelError::NoPack { .. }), "{error}");
+            assert!(matches!(error, NotFound::Pack { .. }), "{error}");
             assert!(error.to_string().contains(names), "{error}");
         }
     }

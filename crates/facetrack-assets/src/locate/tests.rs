@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 use super::*;
 
-/// The paths of the process that runs the tests.
-pub(crate) fn installed() -> SearchPaths {
-    SearchPaths::from_vars(std::env::var_os)
-}
-
 pub(super) fn touch(path: PathBuf) -> PathBuf {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, b"x").unwrap();

@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::file::listed;
-use super::model::ModelError;
+use thiserror::Error;
+
+use crate::file::listed;
 
 /// Environment variable with the folder of the models.
 pub const MODELS_DIR_VARIABLE: &str = "FACETRACK_MODELS_DIR";
@@ -49,6 +50,47 @@ pub enum Telemetry {
     Possible,
     /// The environment keeps it off.
     Off,
+}
+
+/// A model that is in none of the places where it was looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotFound {
+    /// There is no such file.
+    #[error("model file {path} not found{places}", path = path.display(), places = searched(looked))]
+    File {
+        /// Requested file, or several, any of which would do.
+        path: PathBuf,
+        /// Searched folders.
+        looked: Vec<PathBuf>,
+    },
+    /// No folder contains networks of InsightFace.
+    #[error(
+        "no InsightFace model pack found: {names} missing or without .onnx files{places}",
+        names = listed(names), places = searched(looked)
+    )]
+    Pack {
+        /// Packs that were looked for.
+        names: Vec<PathBuf>,
+        /// Searched folders.
+        looked: Vec<PathBuf>,
+    },
+}
+
+impl NotFound {
+    /// The error for a file whose path is known.
+    pub fn file(path: &Path) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            looked: Vec::new(),
+        }
+    }
+}
+
+fn searched(folders: &[PathBuf]) -> String {
+    match folders {
+        [] => String::new(),
+        folders => format!(" (searched in {})", listed(folders)),
+    }
 }
 
 /// Where models and ONNX Runtime are looked for. By default nowhere.
@@ -118,20 +160,17 @@ impl SearchPaths {
     /// folder and of the system's; in each flat, then in the folder of its `family`.
     ///
     /// # Errors
-    /// [`ModelError::Missing`], with the folders looked in.
+    /// [`NotFound::File`], with the folders looked in.
     pub fn model(
         &self,
         file: &str,
         family: &str,
         explicit: Option<&Path>,
-    ) -> Result<PathBuf, ModelError> {
+    ) -> Result<PathBuf, NotFound> {
         match explicit {
             None => self.best_model(&[file], family),
             Some(path) if path.exists() => Ok(path.to_owned()),
-            Some(path) => Err(ModelError::Missing {
-                path: path.to_owned(),
-                looked: "no other place".into(),
-            }),
+            Some(path) => Err(NotFound::file(path)),
         }
     }
 
@@ -139,8 +178,8 @@ impl SearchPaths {
     /// explicit path.
     ///
     /// # Errors
-    /// [`ModelError::Missing`], with all names and the folders looked in.
-    pub fn best_model(&self, files: &[&str], family: &str) -> Result<PathBuf, ModelError> {
+    /// [`NotFound::File`], with all names and the folders looked in.
+    pub fn best_model(&self, files: &[&str], family: &str) -> Result<PathBuf, NotFound> {
         let chosen = [&self.models_dir, &self.collection].into_iter().flatten();
         let folders: Vec<PathBuf> = chosen
             .cloned()
@@ -155,9 +194,9 @@ impl SearchPaths {
             .iter()
             .flat_map(places)
             .find(|path| path.is_file())
-            .ok_or_else(|| ModelError::Missing {
+            .ok_or_else(|| NotFound::File {
                 path: files.join(", ").into(),
-                looked: listed(&folders),
+                looked: folders.clone(),
             })
     }
 
@@ -195,4 +234,4 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

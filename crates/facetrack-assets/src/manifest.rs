@@ -6,14 +6,15 @@ mod fields;
 
 use std::env::consts::ARCH;
 use std::fmt;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::model::TensorSpec;
+use crate::file;
 pub use fields::{
     Address, DebianName, FieldError, FileName, Member, Platform, Requirement, Sha256,
 };
@@ -83,6 +84,17 @@ pub struct EarlierFile {
     pub sha256: Sha256,
     /// Bytes.
     pub size: u64,
+}
+
+/// How a file compares with its entry in the manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is none.
+    Missing,
+    /// Its bytes are right.
+    Right,
+    /// The difference.
+    Wrong(String),
 }
 
 /// Kind of a file.
@@ -199,9 +211,19 @@ pub struct Network {
     /// Its name in the file; the file's own name where it is the only one.
     pub file: String,
     /// Tensors that it takes.
-    pub inputs: Vec<TensorSpec>,
+    pub inputs: Vec<Tensor>,
     /// Tensors that it yields.
-    pub outputs: Vec<TensorSpec>,
+    pub outputs: Vec<Tensor>,
+}
+
+/// A tensor of a network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    /// The name in the model file.
+    pub name: String,
+    /// Extents, outermost first; `None` where the network takes any.
+    pub shape: Vec<Option<usize>>,
 }
 
 static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
@@ -268,10 +290,42 @@ impl KnownFile {
         }
     }
 
+    /// How the file at `path` compares with this entry.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn compare(&self, path: &Path) -> io::Result<State> {
+        compare(path, self.size, &self.sha256)
+    }
+
     fn fits(&self, architecture: &str) -> bool {
         self.architecture
             .as_deref()
             .is_none_or(|own| own == architecture)
+    }
+}
+
+impl EarlierFile {
+    /// How the file at `path` compares with this entry.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn compare(&self, path: &Path) -> io::Result<State> {
+        compare(path, self.size, &self.sha256)
+    }
+}
+
+fn compare(path: &Path, size: u64, sha256: &str) -> io::Result<State> {
+    match file::read(path, size) {
+        Ok(bytes) => Ok(match file::sha256(&bytes) {
+            found if found == sha256 => State::Right,
+            found => State::Wrong(format!("its sha256 is {found}")),
+        }),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(State::Missing),
+            ErrorKind::FileTooLarge => Ok(State::Wrong(error.to_string())),
+            _ => Err(error),
+        },
     }
 }
 
@@ -428,5 +482,30 @@ mod tests {
             let row = row.unwrap_or_else(|| panic!("{} is not in docs/models.md", file.name));
             assert!(row.contains(&file.licence), "{}", file.name);
         }
+    }
+
+    #[test]
+    fn a_file_is_missing_wrong_or_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let empty: KnownFile = serde_json::from_str(
+            r#"{"name": "file", "family": "f", "kind": "model", "purpose": "p", "size": 0, "licence": "l",
+            "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sources": []}"#,
+        )
+        .unwrap();
+        assert_eq!(empty.compare(&path).unwrap(), State::Missing);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(empty.compare(&path).unwrap(), State::Right);
+        std::fs::write(&path, "abc").unwrap();
+        assert_eq!(
+            empty.compare(&path).unwrap(),
+            State::Wrong("it is larger than 0 bytes".to_owned())
+        );
+        let longer = KnownFile { size: 3, ..empty };
+        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(
+            longer.compare(&path).unwrap(),
+            State::Wrong(format!("its sha256 is {hash}"))
+        );
     }
 }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MPL-2.0
+#![doc = include_str!("../README.md")]
+
+pub mod file;
+pub mod locate;
+pub mod lock;
+pub mod manifest;
+pub mod replacement;
+pub mod trust;

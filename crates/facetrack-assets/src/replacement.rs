@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Files that are replaced only when the new ones are complete.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::file::{folder_of, remove_if_there, sync_folder, target, with_suffix};
+
+/// Permissions of a new file, before the umask.
+#[cfg(unix)]
+const MODE: u32 = 0o666;
+
+/// Suffix of a file that is being written.
+const SUFFIX: &str = ".partial";
+
+/// A file that is being written, in the folder of the file that it will replace. It is removed when
+/// it is dropped.
+#[derive(Debug)]
+pub struct Replacement {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Replacement {
+    /// Begins a file that will be at `path`. A link there is kept, and its target is replaced.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or something else than a regular file is at the path.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::other(
+                "it is not a regular file. Name another one",
+            ));
+        }
+        let path = target(path);
+        let mut prefix = path.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).suffix(SUFFIX);
+        Self::build(&mut builder, path)
+    }
+
+    /// As [`begin`](Self::begin), for a path that only this process writes: the new file has the
+    /// name `path` with `suffix`, and one that a killed process left is removed.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn named(path: &Path, suffix: &str) -> io::Result<Self> {
+        let new = with_suffix(path, suffix);
+        remove_if_there(&new)?;
+        let mut builder = Builder::new();
+        let name = new.file_name().unwrap_or_default();
+        Self::build(builder.prefix(name).rand_bytes(0), path.to_owned())
+    }
+
+    fn build(builder: &mut Builder<'_, '_>, path: PathBuf) -> io::Result<Self> {
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(MODE));
+        let file = builder.tempfile_in(folder_of(&path))?;
+        Ok(Self { file, path })
+    }
+
+    /// Gives the new file the owner and the mode of the one that it replaces, if there is one.
+    ///
+    /// # Errors
+    /// This process may not set that owner.
+    pub fn resembling(self) -> io::Result<Self> {
+        let Ok(old) = fs::metadata(&self.path) else {
+            return Ok(self);
+        };
+        let file = self.file.as_file();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            let own = file.metadata()?;
+            if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+                fchown(file, Some(old.uid()), Some(old.gid()))?;
+            }
+        }
+        // After the owner, since a change of the owner can change the mode.
+        file.set_permissions(old.permissions())?;
+        Ok(self)
+    }
+
+    /// The file, for writing.
+    ///
+    /// # Errors
+    /// Returns an error if the process has too many open files.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.as_file().try_clone()
+    }
+
+    /// Gives the file its name. It is on disk then.
+    ///
+    /// # Errors
+    /// Errors of the system. An older file at the path is kept then.
+    pub fn finish(self) -> io::Result<File> {
+        let Self { file, path } = self;
+        file.as_file().sync_all()?;
+        let file = file.persist(&path)?;
+        sync_folder(&path)?;
+        Ok(file)
+    }
+
+    /// Writes the whole content, and gives the file its name.
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish).
+    pub fn write(mut self, content: &[u8]) -> io::Result<()> {
+        self.file.write_all(content)?;
+        self.finish().map(|_| ())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_file_changes_only_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        fs::write(&path, "old").unwrap();
+        for is_finished in [false, true] {
+            let replacement = Replacement::begin(&path).unwrap();
+            replacement.file().unwrap().write_all(b"new").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+            if is_finished {
+                replacement.finish().unwrap();
+            }
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn a_link_is_kept_and_its_target_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, target) = (folder.path().join("link"), folder.path().join("deep/table"));
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        symlink("deep/table", &link).unwrap();
+        // The target is missing at first.
+        for text in ["one", "two"] {
+            let replacement = Replacement::begin(&link).unwrap();
+            replacement.write(text.as_bytes()).unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(fs::read_to_string(&target).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink("/dev/null", &link).unwrap();
+        for path in [Path::new("/dev/null"), &link, folder.path()] {
+            let error = Replacement::begin(path).unwrap_err().to_string();
+            assert_eq!(error, "it is not a regular file. Name another one");
+        }
+    }
+
+    #[test]
+    fn a_named_file_takes_the_place_of_one_that_a_killed_process_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, left) = (folder.path().join("a"), folder.path().join("a.new"));
+        fs::write(&left, "left").unwrap();
+        let replacement = Replacement::named(&path, ".new").unwrap();
+        assert_eq!(fs::read_to_string(&left).unwrap(), "");
+        replacement.write(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_resembling_file_keeps_the_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let replacement = Replacement::begin(&path).unwrap().resembling().unwrap();
+        replacement.write(b"new").unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+    }
+}
