@@ -171,8 +171,7 @@ fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
         config: EngineConfig {
             model: Some(pack.into()),
             paths,
-            nms_threshold: insightface::NMS_THRESHOLD,
-            pack: insightface::Settings {
+            insightface: insightface::Settings {
                 embedding: true,
                 ..insightface::Settings::default()
             },

@@ -125,12 +125,10 @@ impl Plan {
         let workers = has_workers.then(|| setup.start_workers(config));
         let workers = workers.transpose()?;
         let mut source = ReportSource {
-            engine: engine.info.name.to_owned(),
             load_time: start.elapsed(),
             generator: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
-            models: engine.info.models.clone(),
             options: options_text(&self.options),
-            ..ReportSource::default()
+            ..ReportSource::of(&engine.info)
         };
         let reason = decision.reason.as_str();
         source.place(&decision.placement, &engine.info.runtimes, reason);
@@ -192,8 +190,9 @@ fn workers(setting: u32) -> usize {
 fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
     let mut config = settings.config.clone();
     config.detect_max_width = Some(settings.detect_max_width as usize);
+    config.nms_threshold = Some(settings.nms_threshold);
     let modules = settings.allowed_modules.as_deref().unwrap_or_default();
-    config.pack.allowed_modules = engine::modules(modules)
+    config.insightface.allowed_modules = engine::modules(modules)
         .map_err(|reason| EngineError::config("allowed_modules", reason))?;
     Ok(config)
 }

@@ -72,7 +72,9 @@ pub(crate) struct FaceTrackSettings {
     #[default(EngineKind::default().name().to_owned())]
     pub engine: String,
     pub config: EngineConfig,
-    /// 0 for no limit, unlike in `config`.
+    /// Not the one in `config`, which may be that of the engine.
+    pub nms_threshold: f32,
+    /// As `nms_threshold`.
     pub detect_max_width: u32,
     /// A list.
     pub allowed_modules: Option<String>,
@@ -127,46 +129,46 @@ impl Defaults for FaceTrackSettings {
         "tracking-confidence": tuning.thresholds.tracking, playing, range(0.0, 1.0, ""),
             of(Setting::Overlap) =>
             "Minimum overlap (IoU) of a detection with a tracked face to count as the same face, in video mode",
-        "nms-threshold": config.nms_threshold, range(0.0, 1.0, ""), of(Setting::Suppression) =>
+        "nms-threshold": nms_threshold, range(0.0, 1.0, ""), of(Setting::Suppression) =>
             "Maximum overlap (IoU) of two detected faces",
         "detect-max-width": detect_max_width, range(0.0, 16384.0, "px"), of(Setting::Suppression) =>
             "Maximum width of the detector's input: wider frames are scaled down for the detector; 0 = no limit",
-        "det-size": config.pack.det_size,
+        "det-size": config.insightface.det_size,
             range(engine::DET_SIZE_STEP as f64, engine::MAX_DET_SIZE as f64, "px"),
-            of(Setting::Pack) =>
+            of(Setting::InsightFace) =>
             "Side of the square input of the detector, a multiple of 32. A larger side finds smaller faces and takes longer. It is reduced if GPU memory is low",
-        "allowed-modules": allowed_modules, of(Setting::Pack),
+        "allowed-modules": allowed_modules, of(Setting::InsightFace),
             checked(|list| engine::modules(list).map(|_| ())) =>
             "Networks of the pack to run, separated by commas or spaces: detection, which always runs, landmark_2d_106, landmark_3d_68, genderage, and recognition, which also needs embedding=true; unset = all",
-        "embedding": config.pack.embedding, of(Setting::Pack) =>
+        "embedding": config.insightface.embedding, of(Setting::InsightFace) =>
             "Measure the embedding of each face, which identifies people. Storing or sending it may be subject to laws on biometric data",
-        "scale-factor": config.cascade.scale_factor, range(1.001, 100.0, ""),
-            of(Setting::Cascade) =>
+        "scale-factor": config.opencv_haar.scale_factor, range(1.001, 100.0, ""),
+            of(Setting::OpenCvHaar) =>
             "Ratio of two successive face sizes in the search",
-        "min-neighbors": config.cascade.min_neighbors, range(0.0, 1000.0, ""),
-            of(Setting::Cascade) =>
+        "min-neighbors": config.opencv_haar.min_neighbors, range(0.0, 1000.0, ""),
+            of(Setting::OpenCvHaar) =>
             "Minimum number of overlapping detections that make a face; 0 = every detection is a face",
-        "min-size": config.cascade.min_size, range(0.0, 16384.0, "px"), of(Setting::Cascade) =>
+        "min-size": config.opencv_haar.min_size, range(0.0, 16384.0, "px"), of(Setting::OpenCvHaar) =>
             "Minimum width and height of a face",
-        "max-size": config.cascade.max_size, range(0.0, 16384.0, "px"), of(Setting::Cascade) =>
+        "max-size": config.opencv_haar.max_size, range(0.0, 16384.0, "px"), of(Setting::OpenCvHaar) =>
             "Maximum width and height of a face; 0 = no limit",
-        "scan-every": config.tracking.scan_every, range(1.0, 1000.0, "frames"),
-            of(Setting::Tracking) =>
+        "scan-every": config.openseeface.scan_every, range(1.0, 1000.0, "frames"),
+            of(Setting::OpenSeeFace) =>
             "Interval between searches for more faces while fewer than max-faces are tracked",
-        "discard-after": config.tracking.discard_after, range(0.0, 1000.0, "frames"),
-            of(Setting::Tracking) =>
+        "discard-after": config.openseeface.discard_after, range(0.0, 1000.0, "frames"),
+            of(Setting::OpenSeeFace) =>
             "Number of frames to search for a lost face at its last position; 0 = none",
-        "gaze": config.tracking.gaze, of(Setting::Tracking) => "Measure the positions of the pupils",
-        "pnp-points": config.tracking.pnp_points, of(Setting::Tracking) =>
+        "gaze": config.openseeface.gaze, of(Setting::OpenSeeFace) => "Measure the positions of the pupils",
+        "pnp-points": config.openseeface.pnp_points, of(Setting::OpenSeeFace) =>
             "Points of the 3-D face model whose projections into the picture are reported",
-        "calibration-time": config.tracking.calibration_time, range(0.0, 1_000_000.0, "s"),
-            of(Setting::Tracking) =>
+        "calibration-time": config.openseeface.calibration_time, range(0.0, 1_000_000.0, "s"),
+            of(Setting::OpenSeeFace) =>
             "Time, counted from the first frame of a face, during which its range of expression is learned; 0 = no limit",
         "calibration-file": calibration_file, of(Setting::Calibration) =>
             "File that stores the learned range of expression of each face. It is read at the start if it exists, and written at the end of the stream. The action signal reset-calibration discards what was learned; unset = no file",
-        "identity": config.morphable.identity, of(Setting::Morphable) =>
+        "identity": config.eos.identity, of(Setting::Eos) =>
             "Frames that the shape of a face is fitted to; running-mode=image always uses per-frame",
-        "mesh": config.morphable.mesh, of(Setting::Morphable) =>
+        "mesh": config.eos.mesh, of(Setting::Eos) =>
             "Attach every vertex of the fitted mesh to the metadata",
         "jaw-open-scale": config.jaw_open_scale, range(0.0, 1000.0, ""), of(Setting::JawOpen) =>
             "Factor for the blendshape jawOpen, which is derived from landmarks",
@@ -271,7 +273,7 @@ impl Defaults for FaceTrackSettings {
         let entry = kind.entry();
         Self {
             engine: entry.name.to_owned(),
-            config: EngineConfig::of(kind),
+            nms_threshold: entry.nms_threshold,
             detect_max_width: entry.detect_max_width as u32,
             tuning: Tuning {
                 thresholds: entry.thresholds,

@@ -172,14 +172,7 @@ impl Recording {
         let report = self.report(buffer);
         let is_gap = buffer.flags().contains(gst::BufferFlags::GAP);
         self.frame(&match &report {
-            Ok(report) => FrameRecord {
-                pts,
-                status: report.status,
-                cut: report.cut,
-                faces: &report.faces,
-                size: Some((report.width, report.height)),
-                engine: Some(&report.source.engine),
-            },
+            Ok(report) => FrameRecord::of(report, pts),
             Err(_) if is_gap => FrameRecord::empty(FrameStatus::Gap, pts),
             Err(_) => FrameRecord::empty(FrameStatus::Skipped, pts),
         })?;

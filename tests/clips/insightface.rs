@@ -18,7 +18,7 @@ use crate::common::recording;
 use std::path::{Path, PathBuf};
 
 use crate::common::engine::{engine, look_at_rgb};
-use facetrack::engine::insightface::{NMS_THRESHOLD, Settings};
+use facetrack::engine::insightface::Settings;
 use facetrack::engine::{Engine, EngineConfig, EngineKind};
 use facetrack::observation::Observation;
 use frames::{CLIPS, PICTURES};
@@ -68,8 +68,7 @@ fn setup() -> Option<(PathBuf, Engine)> {
     };
     let config = EngineConfig {
         model: Some("insightface".into()),
-        nms_threshold: NMS_THRESHOLD,
-        pack: Settings {
+        insightface: Settings {
             embedding: true,
             ..Settings::default()
         },

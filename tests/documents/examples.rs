@@ -204,6 +204,38 @@ fn raw_frames_become_lines() {
     }
 }
 
+/// Only the domain, on pictures.
+#[test]
+fn pictures_are_tracked_and_drawn_into() {
+    let Some(files) = Files::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let [one, two, drawn] = ["one.png", "two.png", "drawn.png"].map(at);
+    let line = format!(
+        "filesrc location={} ! decodebin ! videoconvert ! pngenc snapshot=true ! filesink location={one}",
+        files.clip.display(),
+    );
+    common::init();
+    common::play_to_end(&gst::parse::launch(&line).expect("a pipeline"));
+    std::fs::copy(&one, &two).expect("a copy");
+    let run = |name: &str, arguments: &[&str]| {
+        let Finished { success, text } = run(&files, docs::crate_example(name), arguments);
+        assert!(success, "{name}: {text}");
+        text
+    };
+    let frame = run("picture", &[&one]);
+    assert!(frame.contains(r#""jawOpen":0."#), "{frame}");
+    let lines = run("folder", &[&folder.path().to_string_lossy()]);
+    assert_eq!(lines.matches(frame.trim()).count(), 2, "{lines}");
+    run("draw", &[&one, &drawn]);
+    let [before, after] = [&one, &drawn].map(|path| std::fs::read(path).expect("a picture"));
+    assert_ne!(before, after);
+    let own = run("own_engine", &[]);
+    assert_eq!(own.matches("face 1 at ").count(), 3, "{own}");
+}
+
 #[test]
 fn python() {
     let Some(files) = Files::find() else {

@@ -61,7 +61,7 @@ fn of_engines_with_a_memory() {
         EngineKind::OpenSeeFace,
         EngineKind::Eos,
     ] {
-        if engine(kind, &EngineConfig::of(kind)).is_some() {
+        if engine(kind, &EngineConfig::default()).is_some() {
             let options = format!("--engine {} --set verbose=true", kind.name());
             assert_same_bytes(folder.path(), &options);
         }
@@ -83,7 +83,7 @@ fn of_every_instruction_set_with_fused_sums() {
         (EngineKind::OpenSeeFace, "--set runtime=built-in"),
         (EngineKind::Eos, "--set runtime=built-in"),
     ] {
-        if engine(kind, &EngineConfig::of(kind)).is_none() {
+        if engine(kind, &EngineConfig::default()).is_none() {
             continue;
         }
         let record = |set: &str| {

@@ -73,7 +73,7 @@ fn frames_without_memory_are_the_same_in_parts() {
     }
     let Some(video) = two_faces() else { return };
     let yunet = EngineKind::OpenCvYunet;
-    if engine(yunet, &EngineConfig::of(yunet)).is_some() {
+    if engine(yunet, &EngineConfig::default()).is_some() {
         let folder = tracked(&video, "--engine opencv-yunet", "--segment 3s");
         assert!(bytes(folder.path(), "uncut/a.json") == bytes(folder.path(), "1/a.json"));
     }
@@ -139,12 +139,7 @@ fn landmarks_and_ids_in_parts_are_those_of_the_whole() {
     let Some(video) = clips::recorded().into_iter().next() else {
         return;
     };
-    if engine(
-        EngineKind::MediaPipe,
-        &EngineConfig::of(EngineKind::MediaPipe),
-    )
-    .is_none()
-    {
+    if engine(EngineKind::MediaPipe, &EngineConfig::default()).is_none() {
         return;
     }
     let folder = tracked(

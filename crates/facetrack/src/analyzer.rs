@@ -19,7 +19,8 @@ use super::blendshape::Blendshapes;
 use super::cuts::{CutDetector, OnCut};
 use super::device::Placement;
 use super::engine::{
-    Context, Engine, EngineError, Finder, Frame, FrameOutline, Notice, Thresholds, Wanted,
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    FrameOutline, Notice, Thresholds, Wanted,
 };
 use super::geometry::Point;
 use super::image::ImageView;
@@ -30,7 +31,7 @@ use super::profile::{Profile, Stage};
 use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
 use super::selection::{Select, Selection, Selector};
 use super::smoothing::{LandmarkSmoother, OneEuro};
-use super::tracker::{Tracker, TrackerConfig};
+use super::tracker::{IdTracker, TrackerConfig};
 
 /// Settings that may change from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
@@ -53,11 +54,34 @@ pub struct Tuning {
     pub on_cut: OnCut,
 }
 
+impl Tuning {
+    /// The default settings of an engine: its thresholds, and smoothing if its original smooths.
+    pub fn of(kind: EngineKind, config: &EngineConfig) -> Self {
+        Self {
+            thresholds: kind.thresholds(),
+            smoothing: kind.smooths_natively(config).then(OneEuro::default),
+            ..Self::default()
+        }
+    }
+}
+
+impl ReportSource {
+    /// The source of the reports of an engine, without a device.
+    pub fn of(info: &EngineInfo) -> Self {
+        Self {
+            engine: info.name.to_owned(),
+            models: info.models.clone(),
+            generator: concat!("facetrack ", env!("CARGO_PKG_VERSION")).to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 /// Analyses the frames of a stream with an engine.
 pub struct Analyzer {
     /// Between frames, its completer may be calibrated.
     pub engine: Engine,
-    tracker: Tracker,
+    tracker: IdTracker,
     tuning: Tuning,
     source: Arc<ReportSource>,
     profile: Arc<Profile>,
@@ -151,7 +175,7 @@ impl Analyzer {
         let mut analyzer = Self {
             neutral: NeutralPose::new(engine.info.blendshapes.clone()),
             engine,
-            tracker: Tracker::new(tracker),
+            tracker: IdTracker::new(tracker),
             tuning,
             source: Arc::new(source),
             profile: Arc::default(),

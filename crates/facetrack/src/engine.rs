@@ -316,9 +316,9 @@ pub struct EngineInfo {
 
 impl EngineInfo {
     /// An engine that reports only boxes, and keeps nothing from frame to frame.
-    pub fn of_boxes(kind: EngineKind) -> Self {
+    pub fn named(name: &'static str) -> Self {
         Self {
-            name: kind.name(),
+            name,
             ..Self::default()
         }
     }

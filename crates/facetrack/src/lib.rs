@@ -18,6 +18,7 @@ pub mod blendshape;
 pub mod cuts;
 pub mod device;
 pub mod engine;
+mod front;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -47,3 +48,11 @@ pub mod speaking;
 pub mod tracker;
 pub mod words;
 pub mod workers;
+
+pub use analyzer::Analyzer;
+pub use engine::{EngineConfig, EngineError, EngineKind, RunningMode};
+pub use facetrack_assets::locate::SearchPaths;
+pub use front::{EngineSource, Tracker, TrackerBuilder};
+pub use image::ImageView;
+pub use observation::Observation;
+pub use report::{FrameReport, TrackedFace};

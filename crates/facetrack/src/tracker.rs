@@ -22,7 +22,7 @@ choices! {
     }
 }
 
-/// Settings of a [`Tracker`]. The pipeline that reads the record uses [`TrackerKind::Centroid`] with
+/// Settings by which faces keep their identities. The pipeline that reads the record uses [`TrackerKind::Centroid`] with
 /// 80 px (track-json: Association). The other defaults suit all sizes and frame rates.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct TrackerConfig {
@@ -49,23 +49,9 @@ impl TrackerConfig {
     }
 }
 
-/// Follows faces through a stream.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use facetrack::geometry::Rect;
-/// use facetrack::observation::Observation;
-/// use facetrack::tracker::{Tracker, TrackerConfig};
-///
-/// let mut tracker = Tracker::new(TrackerConfig::default());
-/// let face = |x| Observation::from_bbox(Rect::new(x, 100.0, 40.0, 40.0));
-/// let times = [0, 40].map(Duration::from_millis);
-/// assert_eq!(tracker.assign(&[face(100.0), face(300.0)], times[0]), [Some(1), Some(2)]);
-/// assert_eq!(tracker.assign(&[face(305.0)], times[1]), [Some(2)]);
-/// ```
+/// Assigns identities to the faces of a stream.
 #[derive(Debug, Default)]
-pub struct Tracker {
+pub(crate) struct IdTracker {
     config: TrackerConfig,
     tracks: Vec<Track>,
     /// Boxes of the faces of the last frame that have no identity yet.
@@ -115,7 +101,7 @@ impl Track {
     }
 }
 
-impl Tracker {
+impl IdTracker {
     /// A tracker without tracks.
     pub fn new(config: TrackerConfig) -> Self {
         Self {
@@ -160,7 +146,7 @@ impl Tracker {
         }
     }
 
-    /// Identities that the last call of [`Tracker::assign`] or [`Tracker::reset`] ended.
+    /// Identities that the last call of [`IdTracker::assign`] or [`IdTracker::reset`] ended.
     pub fn ended_ids(&self) -> &[u32] {
         &self.ended
     }
@@ -262,7 +248,7 @@ mod tests {
 
     /// Ids at a frame rate.
     fn ids_at(fps: f64, config: TrackerConfig, frames: &[Centers]) -> Vec<Vec<u32>> {
-        let mut tracker = Tracker::new(config);
+        let mut tracker = IdTracker::new(config);
         let frames = (0u32..).zip(frames);
         let ids = frames.map(|(frame, centers)| {
             let time = Duration::from_secs_f64(f64::from(frame) / fps);
@@ -337,7 +323,7 @@ mod tests {
             let moved = [vec![1], vec![1], vec![2]];
             assert_eq!(ids(kind, &frames), moved, "{kind:?}");
             for scale in [0.5, 2.0, 4.0] {
-                let mut tracker = Tracker::new(TrackerConfig {
+                let mut tracker = IdTracker::new(TrackerConfig {
                     kind,
                     ..TrackerConfig::default()
                 });
@@ -427,7 +413,7 @@ mod tests {
 
     #[test]
     fn iou_knows_a_face_at_the_other_side_of_the_one_before_it() {
-        let mut tracker = Tracker::new(TrackerConfig::default());
+        let mut tracker = IdTracker::new(TrackerConfig::default());
         for (frame, (first, other)) in (0u32..).zip(PASSING) {
             let boxes = [Some(first), other].into_iter().flatten();
             let faces: Vec<_> = boxes
@@ -503,7 +489,7 @@ mod tests {
             ]),
         ];
         for (fps, frames) in cases {
-            let mut tracker = Tracker::new(TrackerConfig::default());
+            let mut tracker = IdTracker::new(TrackerConfig::default());
             for (frame, faces) in frames {
                 let seen: Vec<_> = faces
                     .iter()
@@ -571,12 +557,12 @@ mod tests {
 
     #[test]
     fn ended_tracks_are_listed_once_and_never_come_back() {
-        let mut tracker = Tracker::new(TrackerConfig {
+        let mut tracker = IdTracker::new(TrackerConfig {
             max_age: 0,
             ..TrackerConfig::default()
         });
         let mut seconds = 0..;
-        let mut assign = |tracker: &mut Tracker, centers: &[f32]| {
+        let mut assign = |tracker: &mut IdTracker, centers: &[f32]| {
             let time = seconds.next().map(Duration::from_secs);
             reported(tracker.assign(&row(centers), time.unwrap()))
         };
@@ -602,7 +588,7 @@ mod tests {
             (Iou, 8, 72, true),
             (Iou, 8, 360, false),
         ] {
-            let mut tracker = Tracker::new(TrackerConfig {
+            let mut tracker = IdTracker::new(TrackerConfig {
                 kind,
                 ..TrackerConfig::default()
             });

@@ -37,6 +37,7 @@ fn defaults_are_those_of_the_domain() {
     assert_eq!(plan.setup.kind, EngineKind::MediaPipe);
     let config = EngineConfig {
         detect_max_width: Some(0),
+        nms_threshold: Some(YUNET_NMS_THRESHOLD),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -124,6 +125,7 @@ fn defaults_of_openseeface_are_those_of_the_domain() {
     let plan = plan(&[("engine", "openseeface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(0),
+        nms_threshold: Some(YUNET_NMS_THRESHOLD),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -179,6 +181,7 @@ fn defaults_of_eos_are_those_of_the_domain() {
     let plan = plan(&[("engine", "eos")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(eos::MAX_WIDTH),
+        nms_threshold: Some(YUNET_NMS_THRESHOLD),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -226,7 +229,7 @@ fn the_environment_reaches_insightface() {
         det_size: 320,
         embedding: false,
     };
-    assert_eq!(config.pack, told);
+    assert_eq!(config.insightface, told);
     assert_eq!(plan.live.schedule.inference_interval, 3);
     let wanted = Request {
         fallback: false,
@@ -253,7 +256,7 @@ fn a_size_of_the_detector_is_a_side_or_both() {
         ("4096X4096", 4096),
     ] {
         let plan = plan(&[], &[engine, ("STEP5_INSIGHTFACE_DET_SIZE", value)]);
-        assert_eq!(plan.setup.config.pack.det_size, side, "{value:?}");
+        assert_eq!(plan.setup.config.insightface.det_size, side, "{value:?}");
     }
 }
 
@@ -292,7 +295,7 @@ fn defaults_of_insightface_are_those_of_the_domain() {
     let plan = plan(&[("engine", "insightface")], &[]);
     let config = EngineConfig {
         detect_max_width: Some(insightface::MAX_WIDTH),
-        nms_threshold: insightface::NMS_THRESHOLD,
+        nms_threshold: Some(insightface::NMS_THRESHOLD),
         ..EngineConfig::default()
     };
     assert_eq!(plan.setup.config, config);
@@ -331,7 +334,7 @@ fn what_insightface_alone_can_be_told_reaches_it() {
         det_size: 1024,
         embedding: true,
     };
-    assert_eq!(plan.setup.config.pack, settings);
+    assert_eq!(plan.setup.config.insightface, settings);
     let request = Request {
         device: Some(DeviceChoice::Cuda),
         gpu_id: Some(1),
@@ -470,7 +473,7 @@ fn what_eos_alone_can_be_told_reaches_it() {
         identity: eos::Identity::PerFrame,
         mesh: true,
     };
-    assert_eq!(plan(&set, &[]).setup.config.morphable, told);
+    assert_eq!(plan(&set, &[]).setup.config.eos, told);
 }
 
 #[test]
@@ -478,12 +481,12 @@ fn each_engine_has_its_own_defaults() {
     for kind in EngineKind::ALL {
         let plan = plan(&[("engine", kind.name())], &[]);
         assert_eq!(plan.live.tuning.thresholds, kind.thresholds());
-        assert_eq!(plan.setup.config.cascade, Search::default());
+        assert_eq!(plan.setup.config.opencv_haar, Search::default());
         let overlap = match kind {
             EngineKind::InsightFace => insightface::NMS_THRESHOLD,
             _ => YUNET_NMS_THRESHOLD,
         };
-        assert_eq!(plan.setup.config.nms_threshold, overlap);
+        assert_eq!(plan.setup.config.nms_threshold, Some(overlap));
     }
     for (engine, width) in [
         ("mediapipe", 0),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use smart_default::SmartDefault;
 
-use super::{EngineKind, RunningMode, eos, insightface, opencv, openseeface};
+use super::{RunningMode, eos, insightface, opencv, openseeface};
 use crate::device::Placement;
 use crate::model::{Opener, RuntimeChoice};
 use facetrack_assets::locate::SearchPaths;
 
-/// Settings that an engine is loaded with. Those of one engine are defined in its folder.
+/// Settings that an engine is loaded with. The defaults suit every engine. The settings of a single
+/// engine have its name, and are defined in its folder.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub struct EngineConfig {
     /// Model file; `None` to look for the published one.
@@ -35,20 +36,19 @@ pub struct EngineConfig {
     /// Maximum width, in pixels, of the detector's input; 0 for no limit, `None` for the default
     /// of the engine.
     pub detect_max_width: Option<usize>,
-    /// Maximum IoU of two detected faces.
-    #[default(opencv::yunet::NMS_THRESHOLD)]
-    pub nms_threshold: f32,
+    /// Maximum IoU of two detected faces; `None` for the default of the engine.
+    pub nms_threshold: Option<f32>,
     /// Factor of a `jawOpen` that is derived from landmarks.
     #[default(1.0)]
     pub jaw_open_scale: f32,
-    /// Search with a cascade.
-    pub cascade: opencv::haar::Search,
-    /// Following faces with landmark networks, and the features derived from them.
-    pub tracking: openseeface::Settings,
-    /// Fit of a morphable model.
-    pub morphable: eos::Settings,
-    /// Networks of a model pack.
-    pub pack: insightface::Settings,
+    /// The engine `opencv-haar`.
+    pub opencv_haar: opencv::haar::Search,
+    /// The engine `openseeface`.
+    pub openseeface: openseeface::Settings,
+    /// The engine `eos`.
+    pub eos: eos::Settings,
+    /// The engine `insightface`.
+    pub insightface: insightface::Settings,
     /// Device of the networks, for engines that can use a GPU.
     #[default(Placement::Cpu)]
     pub placement: Placement,
@@ -57,14 +57,10 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// The default settings of one engine.
-    pub fn of(kind: EngineKind) -> Self {
-        let entry = kind.entry();
-        Self {
-            detect_max_width: Some(entry.detect_max_width),
-            nms_threshold: entry.nms_threshold,
-            ..Self::default()
-        }
+    /// [`Self::detect_max_width`] of an engine with this default; `None` for no limit.
+    pub(crate) fn max_width(&self, default: usize) -> Option<usize> {
+        let width = self.detect_max_width.unwrap_or(default);
+        (width > 0).then_some(width)
     }
 
     /// Opens networks on the CPU.

@@ -22,16 +22,16 @@ pub enum Setting {
     Overlap,
     /// [`EngineConfig::nms_threshold`] and [`EngineConfig::detect_max_width`].
     Suppression,
-    /// [`EngineConfig::cascade`].
-    Cascade,
-    /// [`EngineConfig::tracking`].
-    Tracking,
+    /// [`EngineConfig::opencv_haar`].
+    OpenCvHaar,
+    /// [`EngineConfig::openseeface`].
+    OpenSeeFace,
     /// [`Completer::calibration`](super::Completer::calibration).
     Calibration,
-    /// [`EngineConfig::morphable`].
-    Morphable,
-    /// [`EngineConfig::pack`].
-    Pack,
+    /// [`EngineConfig::eos`].
+    Eos,
+    /// [`EngineConfig::insightface`].
+    InsightFace,
     /// [`EngineConfig::jaw_open_scale`].
     JawOpen,
     /// Smoothing of landmarks, and the interval of blendshapes.

@@ -17,8 +17,8 @@ use crate::engine::mediapipe::LandmarkDetector;
 use crate::engine::opencv::yunet::{self, Detector};
 use crate::engine::opencv::yunet_mesh::YunetMesh;
 use crate::engine::{
-    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Frame, RunningMode, Setting, Thresholds, Wanted,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame,
+    RunningMode, Setting, Thresholds, Wanted,
 };
 use crate::geometry::Point;
 use crate::model::ModelFile;
@@ -67,7 +67,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::Detection,
         Setting::Presence,
         Setting::Suppression,
-        Setting::Morphable,
+        Setting::Eos,
         Setting::JawOpen,
         Setting::Landmarks,
         Setting::Networks,
@@ -92,14 +92,14 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         pose: true,
         morphable: true,
         temporal: identity(config) == Identity::Running,
-        ..EngineInfo::of_boxes(EngineKind::Eos)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 
 /// Frames that shapes are fitted to with `config`. Single images share no shape.
 fn identity(config: &EngineConfig) -> Identity {
     match config.running_mode {
-        RunningMode::Video => config.morphable.identity,
+        RunningMode::Video => config.eos.identity,
         RunningMode::Image => Identity::PerFrame,
     }
 }
@@ -120,7 +120,7 @@ pub fn assemble(
     let model = Arc::new(model);
     let fitting = Fitting {
         fitter: Fitter::new(model.clone(), FitSettings::default()),
-        reporter: Reporter::new(model, config.morphable.mesh),
+        reporter: Reporter::new(model, config.eos.mesh),
         identity: identity(config),
         pasts: HashMap::new(),
         jaw_open: JawOpen::new(config.jaw_open_scale),

@@ -14,6 +14,7 @@ mod load;
 mod measures;
 mod network;
 mod networks;
+mod opened;
 pub mod pack;
 mod pose;
 mod provider;
@@ -25,8 +26,7 @@ mod settings;
 use crate::blendshape::BlendshapeSource;
 use crate::engine::jaw::{CHANNELS, JawOpen};
 use crate::engine::{
-    Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Setting,
-    Wanted,
+    Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, Setting, Wanted,
 };
 use crate::observation::{LandmarkScheme, Observation};
 use pose::PoseFinder;
@@ -60,7 +60,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
     settings: &[
         Setting::Detection,
         Setting::Suppression,
-        Setting::Pack,
+        Setting::InsightFace,
         Setting::JawOpen,
         Setting::Landmarks,
         Setting::Networks,
@@ -75,7 +75,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
 
 /// Describes the engine with a complete pack. The loaded engine describes its own pack.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
-    let wanted = config.pack.wanted();
+    let wanted = config.insightface.wanted();
     info(|module| wanted.contains(&module).then_some(EMBEDDING))
 }
 
@@ -96,7 +96,7 @@ fn info(values: impl Fn(Module) -> Option<usize>) -> EngineInfo {
         pose: has(Module::Landmark3d68),
         attributes: has(Module::GenderAge),
         embedding: values(Module::Recognition).unwrap_or_default(),
-        ..EngineInfo::of_boxes(EngineKind::InsightFace)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 

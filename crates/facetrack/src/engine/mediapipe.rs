@@ -20,8 +20,8 @@ use std::mem;
 use std::time::Duration;
 
 use super::{
-    Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, Finder, Frame, Result, RunningMode,
-    Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineInfo, Finder, Frame, Result, RunningMode, Setting,
+    Thresholds,
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::model::{ModelError, ModelFile};
@@ -93,7 +93,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
         pose: true,
         temporal: config.running_mode == RunningMode::Video,
-        ..EngineInfo::of_boxes(EngineKind::MediaPipe)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 

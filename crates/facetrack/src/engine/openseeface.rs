@@ -16,7 +16,7 @@ use smart_default::SmartDefault;
 
 use crate::blendshape::BlendshapeSource;
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineInfo, EngineKind, RunningMode, Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineInfo, RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
 use crate::observation::LandmarkScheme;
@@ -89,7 +89,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
         Setting::RunningMode,
         Setting::Detection,
         Setting::Presence,
-        Setting::Tracking,
+        Setting::OpenSeeFace,
         Setting::Calibration,
         Setting::JawOpen,
         Setting::Landmarks,
@@ -112,11 +112,11 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
         pose: true,
-        gaze: config.tracking.gaze,
+        gaze: config.openseeface.gaze,
         features: is_video,
         fit: true,
         temporal: is_video,
-        ..EngineInfo::of_boxes(EngineKind::OpenSeeFace)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 

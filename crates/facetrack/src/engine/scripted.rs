@@ -28,8 +28,8 @@ use nalgebra::{Matrix3, Vector3};
 use smart_default::SmartDefault;
 
 use super::{
-    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind,
-    Finder, Frame, FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Finder, Frame,
+    FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
@@ -136,7 +136,7 @@ impl Script {
             blendshapes: channels.map(|name| (*name).to_owned()).collect(),
             pose: self.detailed,
             temporal: running_mode == RunningMode::Video,
-            ..EngineInfo::of_boxes(EngineKind::Scripted)
+            ..EngineInfo::named(ENTRY.name)
         }
     }
 

@@ -2,13 +2,14 @@
 //! A frame to draw into, in its own format.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use thiserror::Error;
 
 use super::blend::{self, Lanes};
 use super::color::Rgb;
 use super::mask::{BLOCK, Mask};
-use crate::image::{Colorimetry, Component, Layout, Word};
+use crate::image::{ColorRange, Colorimetry, Component, Layout, PixelFormat, Word};
 
 /// Number of color components in a format with alpha, which is the next component.
 const COLORS: usize = 3;
@@ -85,6 +86,21 @@ impl<'a> Canvas<'a> {
             layout,
             planes,
         })
+    }
+
+    /// A canvas over a tightly packed RGB image.
+    ///
+    /// # Errors
+    /// If `data` is shorter than `width`·`height`·3 bytes.
+    pub fn rgb(width: usize, height: usize, data: &'a mut [u8]) -> Result<Self, CanvasError> {
+        static RGB: LazyLock<Layout> = LazyLock::new(|| PixelFormat::Rgb.layout());
+        let colorimetry = Colorimetry {
+            range: ColorRange::Full,
+            ..Colorimetry::default()
+        };
+        let stride = width * 3;
+        let plane = PlaneMut { data, stride };
+        Self::new((width, height), &RGB, colorimetry, vec![plane])
     }
 
     /// Pixels a row.

@@ -76,7 +76,7 @@ pub fn complete_engines() -> Vec<&'static str> {
 }
 
 fn is_complete(kind: EngineKind) -> bool {
-    let info = (kind.entry().describe)(&EngineConfig::of(kind));
+    let info = (kind.entry().describe)(&EngineConfig::default());
     info.is_ok_and(|info| {
         info.pose && are_complete(|name| info.blendshapes.iter().any(|own| own == name))
     })

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::metadata::Metadata;
-use crate::report::{FrameStatus, TrackedFace};
+use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
 /// One frame of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,19 @@ pub struct FrameRecord<'a> {
     pub engine: Option<&'a str>,
 }
 
-impl FrameRecord<'_> {
+impl<'a> FrameRecord<'a> {
+    /// The frame of a report.
+    pub fn of(report: &'a FrameReport, pts: Option<u64>) -> Self {
+        Self {
+            pts,
+            status: report.status,
+            cut: report.cut,
+            faces: &report.faces,
+            size: Some((report.width, report.height)),
+            engine: Some(&report.source.engine),
+        }
+    }
+
     /// A frame without faces.
     pub fn empty(status: FrameStatus, pts: Option<u64>) -> Self {
         Self {

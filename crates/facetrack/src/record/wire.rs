@@ -24,9 +24,36 @@ use self::face::ReducedFace;
 pub(crate) use self::head::Head;
 pub use self::head::{SCHEMA, SCHEMA_1};
 use super::export::Export;
+use super::fields::Fields;
+use super::metadata::Metadata;
 use super::profile::BlendshapeProfile;
-use super::stream::{FrameRecord, Stream};
+use super::stream::{FrameRecord, Stream, Totals};
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+
+impl FrameReport {
+    /// The frame as JSON with all measurements, as frame 1 of a record without times.
+    pub fn to_json(&self) -> String {
+        let stream = Stream {
+            metadata: Metadata {
+                width: self.width,
+                height: self.height,
+                source: Some(self.source.clone()),
+                ..Metadata::default()
+            },
+            totals: Totals {
+                frames: 1,
+                ..Totals::default()
+            },
+        };
+        let export = Export {
+            fields: Fields::all(),
+            ..Export::default()
+        };
+        let frame = Frame::new(&FrameRecord::of(self, None), &stream, &export);
+        // Numbers, texts, lists and objects with text keys can be serialised.
+        serde_json::to_string(&frame).unwrap_or_default()
+    }
+}
 
 /// The value that has this name in records and metadata.
 pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {

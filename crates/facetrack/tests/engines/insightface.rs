@@ -31,7 +31,7 @@ fn published() -> Option<PathBuf> {
 fn config(pack: &Path, settings: Settings) -> EngineConfig {
     EngineConfig {
         model: Some(pack.to_owned()),
-        pack: settings,
+        insightface: settings,
         ..EngineConfig::default()
     }
 }

@@ -53,7 +53,7 @@ impl Found {
     fn config(&self) -> EngineConfig {
         EngineConfig {
             model: (self.cascade == "small").then(|| SMALL_CASCADE.into()),
-            cascade: Search {
+            opencv_haar: Search {
                 scale_factor: self.scale_factor,
                 min_neighbors: self.min_neighbors,
                 min_size: self.min_size,
@@ -75,7 +75,7 @@ fn haar(config: &EngineConfig) -> Option<Engine> {
 fn small_cascade(haar: Search) -> EngineConfig {
     EngineConfig {
         model: Some(SMALL_CASCADE.into()),
-        cascade: haar,
+        opencv_haar: haar,
         ..EngineConfig::default()
     }
 }
@@ -107,7 +107,7 @@ fn drawn_faces_are_found_where_opencv_finds_them() {
             };
             let image = ImageView::rgb(width, height, &pixels).unwrap();
             let boxes = boxes(&mut engine, image);
-            let search = found.config().cascade;
+            let search = found.config().opencv_haar;
             assert_eq!(boxes, found.boxes, "{width}×{height} {search:?}");
         }
     }

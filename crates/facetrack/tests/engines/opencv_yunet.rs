@@ -141,7 +141,7 @@ impl Scene {
     fn config(&self) -> EngineConfig {
         EngineConfig {
             detect_max_width: Some(self.max_width),
-            nms_threshold: self.nms,
+            nms_threshold: Some(self.nms),
             ..EngineConfig::default()
         }
     }

@@ -329,7 +329,7 @@ fn networks_are_not_taken_for_one_another() {
 fn without_gaze_no_gaze_network_is_read() {
     let config = |gaze: bool| EngineConfig {
         gaze_model: Some("/nowhere/gaze.onnx".into()),
-        tracking: openseeface::Settings {
+        openseeface: openseeface::Settings {
             gaze,
             ..Default::default()
         },

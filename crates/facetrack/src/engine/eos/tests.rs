@@ -147,7 +147,7 @@ fn engine_with(config: &EngineConfig, presence: f32) -> Engine {
 
 fn engine(eos: Settings) -> Engine {
     let config = EngineConfig {
-        morphable: eos,
+        eos,
         ..EngineConfig::default()
     };
     engine_with(&config, 5.0)
@@ -447,7 +447,7 @@ fn frames_that_stand_alone_share_nothing() {
         ..EngineConfig::default()
     };
     let per_frame = EngineConfig {
-        morphable: Settings {
+        eos: Settings {
             identity: Identity::PerFrame,
             mesh: false,
         },

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::Module;
-use super::pack::Opened;
+use super::opened::Opened;
 use crate::lock::lock;
 use crate::model::{Model, ModelError, ModelFile, TensorSpec};
 use crate::sample::ValueRange;

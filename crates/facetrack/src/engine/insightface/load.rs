@@ -7,7 +7,8 @@ use facetrack_graph::Graph;
 
 use super::gpu_fallback::GpuFallback;
 use super::networks::Networks;
-use super::pack::{self, Layers, Opened};
+use super::opened::{Layers, Opened};
+use super::pack;
 use super::pose::PoseFinder;
 use super::rewrite::{self, Parts};
 use super::scrfd::{self, Rest};
@@ -47,7 +48,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// # Errors
 /// [`EngineError::Config`] for settings that contradict one another or can't be used.
 pub(super) fn check(config: &EngineConfig) -> Result<(), EngineError> {
-    config.pack.check()?;
+    config.insightface.check()?;
     match &config.placement {
         Placement::Cuda(cuda) if cuda.tuning.is_contradictory() => Err(EngineError::config(
             "deterministic",
@@ -91,7 +92,7 @@ impl Folder {
         config: &EngineConfig,
     ) -> Result<(Vec<Opened>, Runtimes), ModelError> {
         let opener = config.opener();
-        let (wanted, placement) = (config.pack.wanted(), &config.placement);
+        let (wanted, placement) = (config.insightface.wanted(), &config.placement);
         let opened = pack::open(
             &self.folder,
             provider::precision(placement),

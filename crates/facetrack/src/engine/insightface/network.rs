@@ -3,7 +3,8 @@
 
 use ndarray::{ArrayD, Axis};
 
-use super::pack::{self, Opened};
+use super::opened::Opened;
+use super::pack;
 use super::{Module, regions};
 use crate::engine::network::{Network, other_tensors};
 use crate::geometry::{Affine, RotatedRect};

@@ -7,7 +7,8 @@ use std::thread;
 
 use super::gpu_fallback::ResizableDetector;
 use super::network::FaceNetwork;
-use super::pack::{self, Opened};
+use super::opened::Opened;
+use super::pack;
 use super::scrfd::Detector;
 use super::{Module, measures, provider, regions};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
@@ -58,7 +59,7 @@ impl Networks {
             files,
             runtimes,
         };
-        if config.pack.embedding {
+        if config.insightface.embedding {
             networks.check_embedding(folder)?;
         }
         Ok(networks)

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use facetrack_graph::outline::{OnnxOutline, Precision};
 
 use super::Module;
-use super::scrfd::{Boxes, Rest};
-use crate::model::{Model, ModelError, ModelFile, TensorSpec, file, read_outline};
+use super::opened::{Layers, Opened};
+use crate::model::{ModelError, ModelFile, TensorSpec, file, read_outline};
 use crate::sample::ValueRange;
 use facetrack_assets::manifest;
 
@@ -20,27 +20,6 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Values of a face in the output of `1k3d68`; `Landmark` in `landmark.py` knows it by them.
 const VALUES_3D: usize = 3309;
-
-/// A network of a pack.
-pub struct Opened {
-    /// Its task.
-    pub module: Module,
-    /// The network, or its first layers.
-    pub model: Box<dyn Model>,
-    /// Its other layers.
-    pub rest: Option<Rest>,
-    /// The convolutions of a detector that yield boxes and key points, if the network doesn't.
-    pub boxes: Option<Boxes>,
-    /// Range of its input values.
-    pub range: ValueRange,
-    /// Its file, for messages.
-    pub path: PathBuf,
-    /// Its file, for the record.
-    pub file: ModelFile,
-}
-
-/// The fields `model`, `rest` and `boxes` of an [`Opened`].
-pub type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
 
 /// Opens the networks in `folder` that `wanted` selects, one for each task: the first one in
 /// `precision`, or else the first one. `open` receives the task, the path and the content of a

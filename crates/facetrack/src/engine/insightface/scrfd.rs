@@ -2,13 +2,13 @@
 //! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
 //! `heads` decodes the outputs, `rest` saves work where the input is black, `boxes` where no face is.
 
-mod boxes;
+pub mod boxes;
 mod heads;
 mod letterbox;
-mod rest;
+pub mod rest;
 
-use super::MAX_WIDTH;
-use super::pack::Opened;
+use super::opened::Opened;
+use super::{MAX_WIDTH, NMS_THRESHOLD};
 use crate::engine::EngineConfig;
 use crate::engine::network::{Network, Outputs, other_tensors};
 use crate::geometry::Rect;
@@ -80,7 +80,7 @@ impl Detector {
             fixed,
             side,
             limit: limit(config),
-            max_iou: config.nms_threshold,
+            max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         let input = detector.input_size();
@@ -217,16 +217,12 @@ impl Detector {
 
 /// Side of the square that frames are fitted into, px, for any network.
 pub fn wanted_side(config: &EngineConfig) -> usize {
-    config.pack.det_size.min(limit(config))
+    config.insightface.det_size.min(limit(config))
 }
 
 /// Maximum side of an input, px.
 fn limit(config: &EngineConfig) -> usize {
-    let width = match config.detect_max_width {
-        None => MAX_WIDTH,
-        Some(0) => usize::MAX,
-        Some(width) => width,
-    };
+    let width = config.max_width(MAX_WIDTH).unwrap_or(usize::MAX);
     width.max(MULTIPLE) / MULTIPLE * MULTIPLE
 }
 

@@ -8,7 +8,7 @@ use ndarray::{ArrayD, IxDyn};
 use super::fake::{Fake, Runs};
 use super::gpu_fallback::ResizableDetector;
 use super::networks::Networks;
-use super::pack::Opened;
+use super::opened::Opened;
 use super::*;
 use crate::device::{Cuda, CudaTuning, Placement};
 use crate::engine::{Finder, Frame, Thresholds};
@@ -102,8 +102,7 @@ fn detector() -> Fake {
 
 fn config(settings: Settings) -> EngineConfig {
     EngineConfig {
-        nms_threshold: NMS_THRESHOLD,
-        pack: Settings {
+        insightface: Settings {
             det_size: 128,
             ..settings
         },
@@ -119,7 +118,7 @@ fn with_embedding() -> Settings {
 }
 
 fn ready(opened: Vec<Opened>, config: &EngineConfig) -> Result<Networks, EngineError> {
-    let (runtimes, det_size) = (Runtimes::default(), config.pack.det_size);
+    let (runtimes, det_size) = (Runtimes::default(), config.insightface.det_size);
     Networks::new(opened, runtimes, "a pack".as_ref(), config, det_size)
 }
 
@@ -269,7 +268,7 @@ fn settings_and_packs_that_can_not_be_used_are_errors_that_name_the_property() {
     };
     for size in [0, 16, 100, 639, 8192, usize::MAX] {
         let mut config = config(Settings::default());
-        config.pack = sized(size);
+        config.insightface = sized(size);
         let error = open(&FakePack::of(&[Detection]), &config).err();
         let error = error.expect("no size for a detector");
         assert!(matches!(error, EngineError::Config { .. }), "{error}");
@@ -431,7 +430,7 @@ fn thresholds_are_those_of_the_frame() {
 fn a_warm_up_runs_the_networks_on_nothing() {
     let pack = FakePack::of(Module::ALL);
     let config = EngineConfig {
-        pack: Settings {
+        insightface: Settings {
             embedding: true,
             ..Settings::default()
         },

@@ -17,8 +17,7 @@ pub(crate) mod xml;
 use smart_default::SmartDefault;
 
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, Setting,
-    Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, Setting, Thresholds,
 };
 use crate::geometry::Rect;
 use crate::model::{file, format_error};
@@ -46,7 +45,7 @@ const MAX_SIDE: usize = 65_535;
 
 /// The engine `opencv-haar`.
 pub static ENTRY: EngineEntry = EngineEntry {
-    settings: &[Setting::Cascade, Setting::Models, Setting::Model],
+    settings: &[Setting::OpenCvHaar, Setting::Models, Setting::Model],
     ..EngineEntry::new("opencv-haar", |_| Ok(describe()), load)
 };
 
@@ -98,7 +97,7 @@ struct Haar {
 
 /// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
-    EngineInfo::of_boxes(EngineKind::OpenCvHaar)
+    EngineInfo::named(ENTRY.name)
 }
 
 /// Loads the cascade that `config` names, or the published one.
@@ -107,7 +106,7 @@ pub fn describe() -> EngineInfo {
 /// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be
 /// searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
-    config.cascade.check()?;
+    config.opencv_haar.check()?;
     let path = config
         .paths
         .model(CASCADE, FAMILY, config.model.as_deref())?;
@@ -118,7 +117,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         ..describe()
     };
     let mut haar = Haar {
-        detector: Detector::new(cascade, config.cascade),
+        detector: Detector::new(cascade, config.opencv_haar),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
         luma: Vec::new(),
         resizer: Resizer::default(),

@@ -15,7 +15,7 @@ use std::path::Path;
 use facetrack_graph::Graph;
 
 use crate::engine::network::{Network, Outputs};
-use crate::engine::{EngineConfig, EngineEntry, EngineInfo, EngineKind, Setting, Thresholds};
+use crate::engine::{EngineConfig, EngineEntry, EngineInfo, Setting, Thresholds};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, read_onnx};
 use crate::nms::{self, Detection};
@@ -70,12 +70,8 @@ impl Detector {
     ) -> Result<Self, ModelError> {
         let mut detector = Self {
             network: Network::new(model, path),
-            max_width: match config.detect_max_width {
-                None => Some(MAX_WIDTH),
-                Some(0) => None,
-                width => width,
-            },
-            max_iou: config.nms_threshold,
+            max_width: config.max_width(MAX_WIDTH),
+            max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
         for (width, height) in [(64, 32), (32, 96)] {
@@ -174,7 +170,7 @@ pub static ENTRY: EngineEntry = EngineEntry {
 pub fn describe() -> EngineInfo {
     EngineInfo {
         key_points: KEY_POINTS,
-        ..EngineInfo::of_boxes(EngineKind::OpenCvYunet)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 

@@ -8,8 +8,8 @@
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::engine::mediapipe::{self, METRES};
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, EngineKind, Frame, ModelRole,
-    Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, ModelRole, Setting,
+    Thresholds,
 };
 use crate::observation::LandmarkScheme;
 
@@ -41,7 +41,7 @@ pub fn describe() -> EngineInfo {
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
         pose: true,
-        ..EngineInfo::of_boxes(EngineKind::OpenCvYunetPyfeat)
+        ..EngineInfo::named(ENTRY.name)
     }
 }
 

@@ -72,10 +72,10 @@ impl Faces {
             running_mode: config.running_mode,
             contour,
             lesson: Lesson {
-                time: config.tracking.calibration_time,
+                time: config.openseeface.calibration_time,
                 is_fine,
             },
-            projected: match config.tracking.pnp_points {
+            projected: match config.openseeface.pnp_points {
                 PnpPoints::None => Vec::new(),
                 PnpPoints::Fitted => contour.to_vec(),
                 PnpPoints::All => (0..model::LANDMARKS).collect(),

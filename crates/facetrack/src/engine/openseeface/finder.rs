@@ -58,7 +58,7 @@ impl FaceFinder {
             networks: vec![of_a_face; config.threads.max(1)],
             max_faces,
             running_mode: config.running_mode,
-            schedule: Schedule::new(&config.tracking, max_faces),
+            schedule: Schedule::new(&config.openseeface, max_faces),
             places: Vec::new(),
         }
     }

@@ -55,7 +55,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         let path = find(GAZE, config.gaze_model.as_deref());
         opener.open(ModelRole::Gaze, path, whole(rewrite::gaze))
     };
-    let gaze = config.tracking.gaze.then(open_gaze).transpose()?;
+    let gaze = config.openseeface.gaze.then(open_gaze).transpose()?;
     let path = find_landmarks(config.landmark_model.as_deref(), &config.paths)?;
     let (landmarks, landmarks_file, peaks) =
         opener.open(ModelRole::Landmarks, Ok(path), rewrite::landmarks)?;

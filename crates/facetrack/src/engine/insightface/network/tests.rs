@@ -194,7 +194,7 @@ fn published_networks_say_of_many_faces_what_they_say_of_each() {
     };
     let config = EngineConfig {
         model: Some(Path::new("insightface").to_owned()),
-        pack: settings,
+        insightface: settings,
         ..EngineConfig::default()
     };
     let opened = match load::folder(&config).and_then(|pack| pack.open(&config)) {

@@ -42,18 +42,19 @@ fn scrfd(input: [Option<usize>; 4], found: Vec<Found>) -> Fake {
 }
 
 fn config(det_size: usize) -> EngineConfig {
-    let mut config = EngineConfig {
-        nms_threshold: super::super::NMS_THRESHOLD,
-        ..EngineConfig::default()
-    };
-    config.pack.det_size = det_size;
+    let mut config = EngineConfig::default();
+    config.insightface.det_size = det_size;
     config
 }
 
 fn detector(fake: Fake, config: &EngineConfig) -> (Detector, Runs) {
     let runs = fake.runs.clone();
-    let detector =
-        Detector::new(fake.opened(Module::Detection), config, config.pack.det_size).unwrap();
+    let detector = Detector::new(
+        fake.opened(Module::Detection),
+        config,
+        config.insightface.det_size,
+    )
+    .unwrap();
     (detector, runs)
 }
 
@@ -316,7 +317,7 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
             range: ValueRange::between(-127.5 / 128.0, 127.5 / 128.0),
             ..scrfd(ANY, Vec::new()).opened(Module::Detection)
         };
-        Detector::new(opened, config, config.pack.det_size).unwrap()
+        Detector::new(opened, config, config.insightface.det_size).unwrap()
     });
     assert!(detectors[0].rest.is_some(), "it takes images of any size");
     Some(detectors)
@@ -325,7 +326,7 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
 #[test]
 fn dividing_the_network_changes_no_face() {
     let config = EngineConfig {
-        nms_threshold: 1.0,
+        nms_threshold: Some(1.0),
         ..config(640)
     };
     let Some([mut divided, mut whole]) = published(&config) else {

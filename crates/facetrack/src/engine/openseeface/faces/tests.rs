@@ -195,7 +195,7 @@ fn points_of_the_model_are_shown_when_asked_for() {
             ..Settings::default()
         };
         let config = EngineConfig {
-            tracking: openseeface,
+            openseeface,
             ..EngineConfig::default()
         };
         let seen = see(&mut Faces::new(&config, &contract), &face());

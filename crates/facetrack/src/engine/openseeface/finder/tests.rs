@@ -122,7 +122,7 @@ fn finder_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Fa
     let config = EngineConfig {
         max_faces: Some(max_faces),
         running_mode,
-        tracking: Settings {
+        openseeface: Settings {
             scan_every: 3,
             discard_after: 2,
             ..Settings::default()
