@@ -99,10 +99,10 @@ use crate::{element, video};
 use facetrack::device::{Decision, OwnMemory, Severity};
 use facetrack::engine::{self, EngineInfo, Notice};
 use facetrack::instructions;
-use facetrack::lock::lock;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameStatus, ReportSource};
 use facetrack::schedule::{Schedule, Upstream};
+use facetrack_assets::lock::lock;
 use serde_json::{Map, Value};
 
 static CAT: LazyLock<gst::DebugCategory> =

@@ -19,11 +19,11 @@ use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
 use crate::video::{self, VideoError};
 use facetrack::engine::{EngineError, Frame, Notice};
-use facetrack::lock::lock;
 use facetrack::neutral::NeutralEvent;
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, NOMINAL_PERIOD, Schedule};
 use facetrack::workers::Workers;
+use facetrack_assets::lock::lock;
 
 /// Frames under way beyond two for each worker.
 const SPARE_FRAMES: usize = 4;

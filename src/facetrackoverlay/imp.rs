@@ -58,8 +58,8 @@ use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::image::Layout;
-use facetrack::lock::lock;
 use facetrack::overlay::{Overlay, Pace, Rgb, Style};
+use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("facetrackoverlay", "Face overlay"));

@@ -10,9 +10,9 @@ use thiserror::Error;
 
 use super::field::Field;
 use super::{Defaults, Row, text};
+use facetrack::device::parse_switch;
 use facetrack::device::{DeviceChoice, GpuPolicyEnv};
 use facetrack::engine::EngineKind;
-use facetrack::words::parse_switch;
 
 /// Interval, in frames, of profiling lines that a variable switches on, as in the replaced
 /// pipeline.

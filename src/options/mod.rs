@@ -36,7 +36,7 @@ pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
 use ::facetrack::engine::EngineKind;
-use ::facetrack::lock::lock;
+use ::facetrack_assets::lock::lock;
 
 /// Settings with defaults, which may depend on the engine.
 pub(crate) trait Defaults: Clone + Default + 'static {

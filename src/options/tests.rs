@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use gst::prelude::*;
 
 use super::*;
+use ::facetrack::engine::kebab;
 use ::facetrack::tracker::{TrackerConfig, TrackerKind};
-use ::facetrack::words::kebab;
 
 /// Options that are set by name.
 pub(crate) fn options<S: Defaults>(set: &[(&str, &str)]) -> Options<S> {

@@ -8,7 +8,8 @@ use gst::glib;
 use gst::prelude::*;
 use serde_json::Value;
 
-use facetrack::words::{kebab, parse_switch};
+use facetrack::device::parse_switch;
+use facetrack::engine::kebab;
 
 /// Reads the value of a property. Words of enums and flags are in any spelling that [`kebab`] reads.
 ///

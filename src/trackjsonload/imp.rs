@@ -53,8 +53,8 @@ use super::replaying::{Replaying, ReplayingError};
 use crate::meta;
 use crate::options::{self, LoadSettings, Options};
 use crate::{element, shown, stream, video};
-use facetrack::lock::lock;
 use facetrack::replay::ReplayError;
+use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("trackjsonload", "Tracking JSON replay"));

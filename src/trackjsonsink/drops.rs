@@ -9,7 +9,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::TrackJsonSink;
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// Stream times of dropped frames, ns, in the order of the reports.
 #[derive(Clone, Default)]

@@ -63,8 +63,8 @@ use super::recording::Recording;
 use super::{CAT, DECODE_ERRORS, upstream};
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use crate::{element, shown};
-use facetrack::lock::lock;
 use facetrack::record::{Completeness, Metadata, Totals};
+use facetrack_assets::lock::lock;
 use serde_json::{Map, Value};
 
 /// State of the element, which decides how buffers are handled.

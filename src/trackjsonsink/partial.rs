@@ -7,12 +7,12 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use facetrack::lock::lock;
 use facetrack::record::Storage;
 use facetrack_assets::file::{
     is_at, remove_if_there, rename_new, sync_folder, target, with_suffix,
 };
-use facetrack_assets::lock::try_lock;
+use facetrack_assets::lock::lock;
+use facetrack_assets::lock::try_lock_file;
 use facetrack_assets::replacement::Replacement;
 
 use super::CAT;
@@ -212,7 +212,7 @@ impl Storage for RecordFile {
 
 /// Opens and locks a regular file, or creates it.
 fn open(path: &Path) -> Result<File, OutputError> {
-    try_lock(path).map_err(|error| match error.kind() {
+    try_lock_file(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => OutputError::Special(path.to_owned()),
         io::ErrorKind::WouldBlock => OutputError::Busy(path.to_owned()),
         _ => OutputError::Create(path.to_owned(), error),

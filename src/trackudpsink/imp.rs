@@ -65,9 +65,9 @@ use super::sending::{Problem, Sending, Sent};
 use crate::element;
 use crate::meta::{self, FaceTrackMeta, MetaError};
 use crate::options::{self, Options, UdpSettings};
-use facetrack::lock::lock;
 use facetrack::packet::livelink::MAX_SUBJECT;
 use facetrack::packet::{Encoder, Lack, Protocol, complete_engines};
+use facetrack_assets::lock::lock;
 
 /// No two of these locks are held at once.
 #[derive(SmartDefault)]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use gst::prelude::*;
 
 use crate::rounds;

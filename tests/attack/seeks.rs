@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use crate::common;
 use crate::common::player::{self, Player};
 use facetrack::engine::EngineKind;
-use facetrack::lock::lock;
 use facetrack::report::TrackedFace;
+use facetrack_assets::lock::lock;
 use gst::prelude::*;
 use gst_check::Harness;
 

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Files that a process locks while it works with them. The lock ends with the file.
+//! Locks of files, which end with the open file, and of data, which survive a panic.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::file::{is_at, open_itself};
 
 /// How often a file is opened again because another process has removed or renamed it meanwhile.
 const ATTEMPTS: usize = 10;
 
+/// Locks `mutex`, also after a thread has panicked with the lock held. Use it only for data that is
+/// valid between any two statements.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Opens the regular file at `path`, or creates it, and locks it. Follows no link at `path`.
 ///
 /// # Errors
 /// [`ErrorKind::WouldBlock`] if another process has locked it, [`ErrorKind::InvalidInput`] for
 /// anything but a regular file, and errors of the system.
-pub fn try_lock(path: &Path) -> io::Result<File> {
+pub fn try_lock_file(path: &Path) -> io::Result<File> {
     locked(path, |file| match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
         // File systems without locks return another error. Then other processes are not noticed.
@@ -23,11 +30,11 @@ pub fn try_lock(path: &Path) -> io::Result<File> {
     })
 }
 
-/// As [`try_lock`], but waits until no other process has locked the file.
+/// As [`try_lock_file`], but waits until no other process has locked the file.
 ///
 /// # Errors
-/// Those of [`try_lock`], and those of file systems without locks.
-pub fn lock(path: &Path) -> io::Result<File> {
+/// Those of [`try_lock_file`], and those of file systems without locks.
+pub fn lock_file(path: &Path) -> io::Result<File> {
     locked(path, File::lock)
 }
 
@@ -54,11 +61,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, "kept").unwrap();
-        let locked = try_lock(&path).unwrap();
-        let busy = try_lock(&path).unwrap_err();
+        let locked = try_lock_file(&path).unwrap();
+        let busy = try_lock_file(&path).unwrap_err();
         assert_eq!(busy.kind(), ErrorKind::WouldBlock);
         drop(locked);
-        lock(&path).unwrap();
+        lock_file(&path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"kept");
     }
 
@@ -66,9 +73,9 @@ mod tests {
     fn a_lock_that_is_removed_while_another_process_waits_is_created_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let first = try_lock(&path).unwrap();
+        let first = try_lock_file(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let second = try_lock(&path).unwrap();
+        let second = try_lock_file(&path).unwrap();
         assert!(!is_at(&first, &path).unwrap());
         assert!(is_at(&second, &path).unwrap());
     }

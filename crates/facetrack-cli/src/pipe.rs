@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// Maximum length of a line that is shown or kept, bytes. Our choice: longer than any message.
 pub const MAX_LINE: usize = 4 << 10;

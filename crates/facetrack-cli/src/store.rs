@@ -33,10 +33,10 @@ impl Store {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
-        let lock = match lock::try_lock(&path) {
+        let lock = match lock::try_lock_file(&path) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 output::print_line("Waiting for another fetch to finish …")?;
-                lock::lock(&path)
+                lock::lock_file(&path)
             }
             locked => locked,
         };

@@ -17,6 +17,7 @@ mod request;
 mod validation;
 
 pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
+pub use crate::words::parse_switch;
 pub use gpu_policy::GpuPolicyEnv;
 pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
 pub use memory::{Need, halved_det_size, largest_det_size};

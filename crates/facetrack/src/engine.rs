@@ -15,23 +15,32 @@ use facetrack_assets::locate::NotFound;
 use super::model::{ModelError, ModelFile, Opener, Runtimes};
 use super::observation::{LandmarkScheme, Observation};
 use crate::words::choices;
+pub use crate::words::kebab;
 
 mod config;
 mod entry;
+#[doc(hidden)]
 pub mod eos;
+#[doc(hidden)]
 pub mod insightface;
+#[doc(hidden)]
 pub mod jaw;
+#[doc(hidden)]
 pub mod mediapipe;
 mod network;
+#[doc(hidden)]
 pub mod opencv;
+#[doc(hidden)]
 pub mod openseeface;
+#[doc(hidden)]
 pub mod scripted;
 
 pub use config::EngineConfig;
 pub use entry::{EngineEntry, Setting, UnknownEngine, describe, load};
-pub use eos::Identity;
-pub use insightface::{DET_SIZE_STEP, MAX_DET_SIZE, modules};
-pub use openseeface::PnpPoints;
+pub use eos::{Identity, Settings as EosSettings};
+pub use insightface::{DET_SIZE_STEP, MAX_DET_SIZE, Settings as InsightFaceSettings, modules};
+pub use opencv::haar::Search as HaarSettings;
+pub use openseeface::{PnpPoints, Settings as OpenSeeFaceSettings};
 
 entry::engines! {
     MediaPipe = mediapipe;

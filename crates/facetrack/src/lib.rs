@@ -24,29 +24,33 @@ mod front;
 pub mod fuzzing;
 pub mod geometry;
 pub mod image;
+#[doc(hidden)]
 pub mod instructions;
-pub mod lock;
 pub mod model;
 pub mod morphable;
+#[doc(hidden)]
 pub mod motion;
 pub mod neutral;
+#[doc(hidden)]
 pub mod nms;
 pub mod observation;
 pub mod overlay;
 pub mod packet;
 mod parallel;
+#[doc(hidden)]
 pub mod printable;
 pub mod profile;
 pub mod record;
 pub mod replay;
 pub mod report;
+#[doc(hidden)]
 pub mod sample;
 pub mod schedule;
 pub mod selection;
 pub mod smoothing;
 pub mod speaking;
 pub mod tracker;
-pub mod words;
+mod words;
 pub mod workers;
 
 pub use analyzer::Analyzer;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The interface between engines and the runtime of their networks.
 
+#[doc(hidden)]
 pub mod built_in;
+#[doc(hidden)]
 pub mod file;
 pub mod opener;
 pub mod runtime;
+#[doc(hidden)]
 pub mod task;
 
 use std::path::{Path, PathBuf};

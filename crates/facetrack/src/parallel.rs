@@ -11,7 +11,7 @@ use facetrack_net::Spawn;
 use once_cell::sync::Lazy;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// Threads that all engines share: with the thread that waits for them, one per core. A thread that
 /// is started for each frame costs more than a small network, because it has no memory yet. A

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use smart_default::SmartDefault;
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// A stage of the work on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]

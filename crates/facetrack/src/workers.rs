@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use super::analyzer::Detections;
 use super::engine::{EngineError, Finder};
-use super::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// Threads, each with a finder. Dropping them waits for the searches that have begun.
 pub struct Workers {

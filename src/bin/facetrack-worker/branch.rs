@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use facetrack::lock::lock;
 use facetrack::record::container::Movie;
+use facetrack_assets::lock::lock;
 use facetrack_jobs::Segment;
 use gst::glib;
 use gst::prelude::*;

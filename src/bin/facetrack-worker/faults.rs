@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use gst::glib;
 use gst::prelude::*;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use facetrack_jobs::{Answer, Cause, Outcome, Status, send};
 use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;

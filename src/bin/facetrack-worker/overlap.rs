@@ -7,9 +7,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::mem;
 use std::sync::{Arc, Mutex};
 
-use facetrack::lock::lock;
 use facetrack::record::joining::SeenFrame;
 use facetrack::report::TrackedFace;
+use facetrack_assets::lock::lock;
 use gst::prelude::*;
 use gst_video::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;

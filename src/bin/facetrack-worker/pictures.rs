@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Mutex;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use gst::prelude::*;
 
 /// Bytes in which an animated PNG or WebP says that it is one: before the first picture. Our

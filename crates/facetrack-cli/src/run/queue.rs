@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 use facetrack_jobs::Status;
 
 use super::plan::VideoJob;

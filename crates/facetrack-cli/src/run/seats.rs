@@ -3,7 +3,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use facetrack::lock::lock;
+use facetrack_assets::lock::lock;
 
 use super::child::Worker;
 

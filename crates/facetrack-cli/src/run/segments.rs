@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use facetrack::lock::lock;
 use facetrack::record::joining;
 use facetrack_assets::file::{remove_if_there, sha256};
+use facetrack_assets::lock::lock;
 use facetrack_jobs::{Outcome, Ready, Segment, Status};
 
 use super::inputs::Video;

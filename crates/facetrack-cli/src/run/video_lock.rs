@@ -64,7 +64,7 @@ impl VideoLock {
     pub fn new(record: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             create_folder(record)?;
-            let file = match lock::try_lock(&names::lock_file(record)) {
+            let file = match lock::try_lock_file(&names::lock_file(record)) {
                 // Another run has removed the folder meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),

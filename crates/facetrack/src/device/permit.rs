@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex};
 
-use crate::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// Of this process.
 static TURNS: Turns = Turns::new();

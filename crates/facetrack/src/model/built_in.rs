@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Model, ModelError, TensorSpec};
 use crate::instructions::level;
-use crate::lock::lock;
 use crate::parallel;
+use facetrack_assets::lock::lock;
 
 /// A network of this process. Users that open the same network wait for one another.
 type Slot = Arc<Mutex<Weak<Network>>>;

@@ -29,11 +29,11 @@ use ort::value::Outlet;
 use sha2::{Digest, Sha256};
 
 use super::{Model, ModelError, TensorSpec, format_error, read_outline};
-use crate::lock::lock;
 use bound::Steady;
 use cuda::{Coverage, CudaProvider, KeysAndValues};
 use facetrack_assets::file::listed;
 use facetrack_assets::locate::{SearchPaths, Telemetry};
+use facetrack_assets::lock::lock;
 use facetrack_assets::{file, trust};
 pub use options::{Memory, Provider, SessionOptions, Transfer};
 use pool::{Pool, User};

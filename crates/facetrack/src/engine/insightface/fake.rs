@@ -7,9 +7,9 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use super::Module;
 use super::opened::Opened;
-use crate::lock::lock;
 use crate::model::{Model, ModelError, ModelFile, TensorSpec};
 use crate::sample::ValueRange;
+use facetrack_assets::lock::lock;
 
 /// Yields outputs for an input.
 type Script = Box<dyn FnMut(&ArrayViewD<'_, f32>) -> Vec<ArrayD<f32>> + Send>;

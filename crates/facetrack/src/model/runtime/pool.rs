@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use smart_default::SmartDefault;
 
-use crate::lock::lock;
+use facetrack_assets::lock::lock;
 
 /// The sessions of a network.
 #[derive(SmartDefault)]
