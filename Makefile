@@ -28,7 +28,7 @@ OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint audit msrv crates deb dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features audit msrv crates deb dist reproducible test-install install uninstall clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -167,6 +167,13 @@ lint: ## Check formatting, lints, types and documentation, and that library and 
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
+
+features: ## Check the library with each engine alone, by default, and with everything
+	for engine in mediapipe opencv-haar opencv-yunet opencv-yunet-pyfeat openseeface eos insightface scripted; do \
+		cargo check --locked --package facetrack --lib --no-default-features --features $$engine || exit 1; \
+	done
+	cargo check --locked --package facetrack --lib
+	cargo check --locked --package facetrack --lib --all-features
 
 audit: ## Check licences, origin and known vulnerabilities of the dependencies
 	scripts/audit.sh

@@ -65,12 +65,12 @@ impl Failure {
             Self::Engine(EngineError::Model(source) | EngineError::Part { source, .. }) => {
                 self.message_of_model(source)
             }
-            Self::Engine(EngineError::Unknown(_) | EngineError::Config { .. })
+            Self::Engine(EngineError::Frame(_)) => error_msg!(StreamError::Format, ("{self}")),
+            Self::Engine(EngineError::Device(_)) => error_msg!(ResourceError::NotFound, ("{self}")),
+            Self::Engine(_)
             | Self::NoCalibration(_)
             | Self::NoBlendshapes(_)
             | Self::NoFile(..) => error_msg!(LibraryError::Settings, ("{self}")),
-            Self::Engine(EngineError::Frame(_)) => error_msg!(StreamError::Format, ("{self}")),
-            Self::Engine(EngineError::Device(_)) => error_msg!(ResourceError::NotFound, ("{self}")),
             Self::Panic(_) => error_msg!(LibraryError::Failed, ("{self}")),
             Self::Thread(_) | Self::Workers(_) => error_msg!(ResourceError::Failed, ("{self}")),
             Self::Read(..) | Self::Damaged(..) => error_msg!(ResourceError::Read, ("{self}")),

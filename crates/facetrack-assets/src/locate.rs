@@ -54,6 +54,7 @@ pub enum Telemetry {
 
 /// A model that is in none of the places where it was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum NotFound {
     /// There is no such file.
     #[error("model file {path} not found{places}", path = path.display(), places = searched(looked))]

@@ -44,7 +44,7 @@ pub fn message(error: &EngineError) -> String {
             format!("`{property}`: {reason}{}", for_setting(setting))
         }
         EngineError::Device(refusal) => format!("{error}. {}", for_refusal(refusal)),
-        EngineError::Frame(_) | EngineError::Unknown(_) => error.to_string(),
+        _ => error.to_string(),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn for_fault(fault: &Fault) -> String {
             "Check that the driver is new enough for the CUDA of ONNX Runtime, and that nvidia-smi lists the GPU"
         }
         Fault::Replaceable(library) => return protect(library),
-        Fault::Session { .. } | Fault::NetworkMemory(_) => RAISE_MEMORY,
+        _ => RAISE_MEMORY,
     }
     .to_owned()
 }
@@ -195,7 +195,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
         ModelError::OutOfMemory { .. } => {
             format!("{RAISE_MEMORY}, lower det-size, or set gpu-fallback=true")
         }
-        ModelError::Run { .. } => return error.to_string(),
+        _ => return error.to_string(),
     };
     format!("{error}. {remedy}")
 }

@@ -19,38 +19,47 @@ pub use crate::words::kebab;
 
 mod config;
 mod entry;
+#[cfg(feature = "eos")]
 #[doc(hidden)]
 pub mod eos;
+#[cfg(feature = "insightface")]
 #[doc(hidden)]
 pub mod insightface;
 #[doc(hidden)]
 pub mod jaw;
+#[cfg(feature = "mediapipe")]
 #[doc(hidden)]
 pub mod mediapipe;
 mod network;
 #[doc(hidden)]
 pub mod opencv;
+#[cfg(feature = "openseeface")]
 #[doc(hidden)]
 pub mod openseeface;
+#[cfg(feature = "scripted")]
 #[doc(hidden)]
 pub mod scripted;
 
 pub use config::EngineConfig;
 pub use entry::{EngineEntry, Setting, UnknownEngine, describe, load};
+#[cfg(feature = "eos")]
 pub use eos::{Identity, Settings as EosSettings};
+#[cfg(feature = "insightface")]
 pub use insightface::{DET_SIZE_STEP, MAX_DET_SIZE, Settings as InsightFaceSettings, modules};
+#[cfg(feature = "opencv-haar")]
 pub use opencv::haar::Search as HaarSettings;
+#[cfg(feature = "openseeface")]
 pub use openseeface::{PnpPoints, Settings as OpenSeeFaceSettings};
 
 entry::engines! {
-    MediaPipe = mediapipe;
-    OpenCvHaar = opencv::haar;
-    OpenCvYunet = opencv::yunet;
-    OpenCvYunetPyfeat = opencv::yunet_pyfeat;
-    OpenSeeFace = openseeface;
-    Eos = eos;
-    InsightFace = insightface;
-    Scripted = scripted;
+    "mediapipe" MediaPipe = mediapipe;
+    "opencv-haar" OpenCvHaar = opencv::haar;
+    "opencv-yunet" OpenCvYunet = opencv::yunet;
+    "opencv-yunet-pyfeat" OpenCvYunetPyfeat = opencv::yunet_pyfeat;
+    "openseeface" OpenSeeFace = openseeface;
+    "eos" Eos = eos;
+    "insightface" InsightFace = insightface;
+    "scripted" Scripted = scripted;
 }
 
 /// Result of an engine.
@@ -358,6 +367,7 @@ pub enum Notice {
 
 /// Why an engine can't go on.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// A model is missing, broken or failed.
     #[error(transparent)]

@@ -206,6 +206,7 @@ const MAX_PLANE_BYTES: usize = u32::MAX as usize;
 
 /// Why an image cannot be created.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ImageError {
     /// A side is zero.
     #[error("an image of {width}×{height} pixels is empty")]

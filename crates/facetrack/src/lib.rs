@@ -11,6 +11,8 @@
 //! `image_from_roi`.
 
 #![cfg_attr(feature = "fuzzing", allow(missing_docs))]
+// Engines share code that no engine needs alone.
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod analyzer;
@@ -34,7 +36,9 @@ pub mod neutral;
 #[doc(hidden)]
 pub mod nms;
 pub mod observation;
+#[cfg(feature = "overlay")]
 pub mod overlay;
+#[cfg(feature = "packet")]
 pub mod packet;
 mod parallel;
 #[doc(hidden)]

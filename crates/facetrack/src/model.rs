@@ -49,6 +49,7 @@ pub struct ModelFile {
 
 /// Why a model can't be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// ONNX Runtime is not where it was looked for.
     #[error("ONNX Runtime could not be loaded ({tried}): {reason}")]

@@ -35,6 +35,7 @@ const LIMIT: usize = LIMIT_MIB << 20;
 
 /// Why a record can't be read. The message goes behind the record's name.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// The system refuses to read.
     #[error("it cannot be read: {0}. Set location to a readable copy")]

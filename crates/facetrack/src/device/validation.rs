@@ -44,6 +44,7 @@ pub trait Probe {
 
 /// Why no network runs on the GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// There is no NVIDIA driver, or it does not answer.
     #[error("{0}")]

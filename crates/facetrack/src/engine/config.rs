@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use smart_default::SmartDefault;
 
-use super::{RunningMode, eos, insightface, opencv, openseeface};
+use super::RunningMode;
 use crate::device::Placement;
 use crate::model::{Opener, RuntimeChoice};
 use facetrack_assets::locate::SearchPaths;
@@ -42,13 +42,17 @@ pub struct EngineConfig {
     #[default(1.0)]
     pub jaw_open_scale: f32,
     /// The engine `opencv-haar`.
-    pub opencv_haar: opencv::haar::Search,
+    #[cfg(feature = "opencv-haar")]
+    pub opencv_haar: super::HaarSettings,
     /// The engine `openseeface`.
-    pub openseeface: openseeface::Settings,
+    #[cfg(feature = "openseeface")]
+    pub openseeface: super::OpenSeeFaceSettings,
     /// The engine `eos`.
-    pub eos: eos::Settings,
+    #[cfg(feature = "eos")]
+    pub eos: super::EosSettings,
     /// The engine `insightface`.
-    pub insightface: insightface::Settings,
+    #[cfg(feature = "insightface")]
+    pub insightface: super::InsightFaceSettings,
     /// Device of the networks, for engines that can use a GPU.
     #[default(Placement::Cpu)]
     pub placement: Placement,

@@ -5,9 +5,12 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds, opencv};
+use super::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Thresholds};
 use crate::device::Capabilities;
 use crate::words::kebab;
+
+/// Default of [`EngineConfig::nms_threshold`] of most engines: that of OpenCV's `FaceDetectorYN`.
+pub const NMS_THRESHOLD: f32 = 0.3;
 
 /// A group of settings. An engine uses all settings of a group or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +94,7 @@ impl EngineEntry {
             aliases: &[],
             settings: &[],
             thresholds: Thresholds::DEFAULT,
-            nms_threshold: opencv::yunet::NMS_THRESHOLD,
+            nms_threshold: NMS_THRESHOLD,
             detect_max_width: 0,
             is_synthetic: false,
             metres: None,
@@ -102,24 +105,29 @@ impl EngineEntry {
     }
 }
 
-/// Defines [`EngineKind`] from one line for each engine: its variant and the module with its
-/// `ENTRY`. The first engine is the default.
+/// Defines [`EngineKind`] from one line for each engine: its feature, its variant and the module
+/// with its `ENTRY`. The first engine is the default.
 macro_rules! engines {
-    ($($kind:ident = $($module:ident)::+;)*) => {
+    ($($feature:literal $kind:ident = $($module:ident)::+;)*) => {
         /// An engine of this build.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum EngineKind {
-            $(#[doc = concat!("The engine of the module `", stringify!($($module)::+), "`.")] $kind,)*
+            $(
+                #[doc = concat!("`", $feature, "`, with the feature of this name.")]
+                #[cfg(feature = $feature)]
+                $kind,
+            )*
         }
 
         impl EngineKind {
             /// Every engine.
-            pub const ALL: [Self; [$(Self::$kind),*].len()] = [$(Self::$kind),*];
+            pub const ALL: [Self; [$(#[cfg(feature = $feature)] Self::$kind),*].len()] =
+                [$(#[cfg(feature = $feature)] Self::$kind),*];
 
             /// The description of the engine.
             pub fn entry(self) -> &'static EngineEntry {
                 match self {
-                    $(Self::$kind => &$($module)::+::ENTRY,)*
+                    $(#[cfg(feature = $feature)] Self::$kind => &$($module)::+::ENTRY,)*
                 }
             }
         }

@@ -37,6 +37,7 @@ pub struct Canvas<'a> {
 
 /// Why a canvas cannot be created.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CanvasError {
     /// A component is not supported.
     #[error("component {0} of the frame's format has a layout that cannot be drawn into")]

@@ -31,6 +31,7 @@ pub enum BlendshapeProfile {
 
 /// Why there is no such profile.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProfileError {
     /// No profile of that name.
     #[error("unknown blendshape profile `{0}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]

@@ -31,8 +31,7 @@ pub const THRESHOLDS: Thresholds = Thresholds {
     ..Thresholds::DEFAULT
 };
 
-/// Maximum IoU of two detected faces: the default of OpenCV's `FaceDetectorYN`.
-pub const NMS_THRESHOLD: f32 = 0.3;
+pub use crate::engine::entry::NMS_THRESHOLD;
 
 /// Default maximum width of the frame that the network sees, px.
 pub const MAX_WIDTH: usize = 640;
