@@ -6,7 +6,7 @@ mod common;
 use std::error::Error;
 use std::time::Duration;
 
-use facetrack::overlay::{Canvas, Overlay, Pace, PlaneMut, Style};
+use facetrack::overlay::{Canvas, Overlay, Pace, Style};
 use facetrack::{EngineKind, RunningMode, SearchPaths, Tracker};
 
 fn main() -> Result<(), Box<dyn Error>> {
