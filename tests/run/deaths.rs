@@ -92,7 +92,7 @@ fn limits_end_a_video_after_two_attempts() {
 /// Calls that change what is at a path. strace counts each on its own.
 const CHANGES: [&str; 3] = ["rename,renameat,renameat2", "unlink,unlinkat", "rmdir"];
 
-/// Files that a run changes when it replaces a record and its marker, and that a worker leaves.
+/// Files that a run changes when it replaces a record and its status file, and that a worker leaves.
 const CHANGED: [&str; 5] = [
     "a.json.parts",
     "a.json.parts/claim",
@@ -141,7 +141,7 @@ fn a_replacement_may_be_killed_at_every_step() {
             assert!(!paths[0].exists(), "{calls} {count}");
         }
     }
-    // The marker is written, both are renamed, and the claim is removed with its folder.
+    // The status file is written, both are renamed, and the claim is removed with its folder.
     assert!(kills >= 5, "{kills}");
 }
 

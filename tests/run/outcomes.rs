@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Markers, exit statuses, and a run that continues another one.
+//! Status files, exit statuses, and a run that continues another one.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -191,9 +191,9 @@ fn a_record_of_another_program_is_kept() {
     assert!(!folder.join("facetrack-failed.jsonl").exists());
 }
 
-/// As after a kill between the record and its marker.
+/// As after a kill between the record and its status file.
 #[test]
-fn a_marker_follows_its_record() {
+fn a_status_file_follows_its_record() {
     let folder = clips::videos(&[5]);
     let folder = folder.path();
     let line = format!("in {SCRIPTED}");
@@ -222,7 +222,10 @@ fn wrong_usage_is_refused_before_anything_starts() {
             "No such file",
         ),
         ("in --failures in/clip0.mp4", "not a list of failures"),
-        ("in --failures in/clip0.json", "record or marker of a video"),
+        (
+            "in --failures in/clip0.json",
+            "record or status file of a video",
+        ),
         ("in/clip0.mp4 --engine dlib", "dlib"),
         ("in/clip0.mp4 --set max-faces=many", "max-faces=many"),
         ("in/clip0.mp4 --set eyes=2", "has a property `eyes`"),

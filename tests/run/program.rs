@@ -133,7 +133,7 @@ impl From<Output> for Ended {
     }
 }
 
-/// The marker of a record.
+/// The status file of a record.
 #[track_caller]
 pub fn marker(record: &Path) -> Json {
     let path = format!("{}.done", record.display());
@@ -141,7 +141,7 @@ pub fn marker(record: &Path) -> Json {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// The status in the marker of a record.
+/// The status in the status file of a record.
 #[track_caller]
 pub fn status(record: &Path) -> String {
     let marker = marker(record);

@@ -40,7 +40,7 @@ fn tracked(video: &Path, options: &str, grid: &str) -> tempfile::TempDir {
         let line = format!("{video} --out {jobs} --jobs {jobs} {options} {grid}");
         run(folder.path(), &line).exits(0);
         let found = files(&folder.path().join(jobs.to_string()));
-        assert_eq!(found.len(), 2, "a record and its marker: {found:?}");
+        assert_eq!(found.len(), 2, "a record and its status file: {found:?}");
     }
     let name = Path::new(&video.to_string()).with_extension("json");
     let name = name.file_name().expect("a name").to_owned();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack index`: the markers of many videos as a table, and the faces of their records.
+//! `facetrack index`: the status files of many videos as a table, and the faces of their records.
 //! `facetrack.index` and `facetrack.write_index` in Python have the same columns.
 
 mod faces;

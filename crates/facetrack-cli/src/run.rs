@@ -3,7 +3,6 @@
 //! watches them and reports the results.
 
 mod arguments;
-mod child;
 mod dispatcher;
 mod display;
 mod events;
@@ -16,7 +15,6 @@ pub mod names;
 mod plan;
 mod process_group;
 mod queue;
-mod seats;
 mod segment_plan;
 mod segments;
 mod shard;
@@ -25,6 +23,8 @@ mod status_file;
 mod summary;
 mod units;
 mod video_lock;
+mod worker;
+mod worker_pool;
 
 use std::error::Error;
 use std::io;
@@ -41,17 +41,16 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 pub use arguments::RunArguments;
-use child::{Crew, Worker};
 use dispatcher::Dispatcher;
 use display::Display;
 use events::Event;
 use inputs::{Inputs, Video};
 use plan::VideoJob;
 use queue::{Queue, Stop};
-use seats::Seats;
 use shard::Shard;
 use staging::Staging;
 use summary::Summary;
+use worker_pool::WorkerPool;
 
 use crate::error::StoreError;
 use crate::{TRY_AGAIN, output};
@@ -83,7 +82,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
     let (message, is_usage) = match Run::prepare(arguments, &stop) {
-        Ok((run, worker)) => return run.execute(worker),
+        Ok(run) => return run.execute(),
         Err(SetupError { message, is_usage }) => (message, is_usage),
     };
     output::complain(format_args!("facetrack run: {message}"));
@@ -132,17 +131,14 @@ struct Run<'a> {
     videos: Vec<Video>,
     /// Messages about the inputs.
     notes: Vec<String>,
-    crew: Crew,
+    pool: WorkerPool,
     staging: Option<Staging>,
     stop: Arc<AtomicBool>,
 }
 
 impl<'a> Run<'a> {
     /// Checks the arguments, and starts the first worker.
-    fn prepare(
-        arguments: &'a RunArguments,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<(Self, Worker), SetupError> {
+    fn prepare(arguments: &'a RunArguments, stop: &Arc<AtomicBool>) -> Result<Self, SetupError> {
         let inputs = inputs::collect(arguments).map_err(SetupError::usage)?;
         let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
         let shard = shard.map_err(SetupError::usage)?;
@@ -152,43 +148,42 @@ impl<'a> Run<'a> {
         let command = arguments.fetch.clone();
         let staging = command.map(|command| Staging::new(command, arguments.timeout));
         let staging = staging.transpose().map_err(SetupError::other)?;
-        let (crew, worker) = Crew::start(arguments, stop)?;
+        let pool = WorkerPool::start(arguments, stop)?;
         if arguments.segment.is_some() {
-            check_parts(&crew.ready.options).map_err(SetupError::usage)?;
+            check_parts(&pool.ready.options).map_err(SetupError::usage)?;
         }
-        let run = Self {
+        Ok(Self {
             arguments,
             shard,
             videos,
             notes,
-            crew,
+            pool,
             staging,
             stop: stop.clone(),
-        };
-        Ok((run, worker))
+        })
     }
 
-    fn execute(self, worker: Worker) -> Result<ExitCode, Box<dyn Error>> {
-        let (tasks, settled) = plan::plan(&self.videos, self.arguments, &self.crew.ready);
+    fn execute(self) -> Result<ExitCode, Box<dyn Error>> {
+        let (jobs, settled) = plan::plan(&self.videos, self.arguments, &self.pool.ready);
         if self.arguments.dry_run {
             self.notes.iter().for_each(output::complain);
-            output::print(plan::described(&self.videos, &tasks, &settled))?;
+            output::print(plan::described(&self.videos, &jobs, &settled))?;
         }
-        if let Some(reason) = plan::conflict(&self.videos, &tasks, self.arguments) {
+        if let Some(reason) = plan::conflict(&self.videos, &jobs, self.arguments) {
             output::complain(format_args!("facetrack run: {reason}"));
             return Ok(USAGE.into());
         }
         if self.arguments.dry_run {
             return Ok(ExitCode::SUCCESS);
         }
-        let mut display = Display::new(self.arguments.json, &self.videos, &tasks);
+        let mut display = Display::new(self.arguments.json, &self.videos, &jobs);
         for note in &self.notes {
             display.on_event(Event::Noted(note.clone()))?;
         }
         for report in settled {
             display.on_event(Event::Finished(report))?;
         }
-        let stop = self.track(tasks, worker, &mut display)?;
+        let stop = self.track(jobs, &mut display)?;
         display.end();
         let failures = failures::write(&self, &display.summary);
         if let Err(error) = &failures {
@@ -202,40 +197,35 @@ impl<'a> Run<'a> {
     /// Tracks the videos that are left, and returns why that stopped early.
     fn track(
         &self,
-        tasks: Vec<VideoJob>,
-        worker: Worker,
+        jobs: Vec<VideoJob>,
         display: &mut Display,
     ) -> Result<Option<Stop>, StoreError> {
-        let jobs = self.arguments.jobs();
-        let jobs = match self.arguments.segment {
-            Some(_) => jobs,
-            None => jobs.min(tasks.len()),
+        let slots = self.arguments.jobs();
+        let slots = match self.arguments.segment {
+            Some(_) => slots,
+            None => slots.min(jobs.len()),
         };
-        let queue = Queue::new(tasks, self.stop.clone(), self.arguments.fail_fast);
-        let seats = Seats::new(jobs, worker);
-        let (queue, seats) = (&queue, &seats);
-        let lane = |number, events| Dispatcher {
+        let ahead = self.staging.iter().map(|_| self.arguments.fetch_ahead);
+        let count = slots + ahead.sum::<usize>();
+        let queue = &Queue::new(jobs, self.stop.clone(), self.arguments.fail_fast);
+        let dispatcher = |number, events| Dispatcher {
             number,
             run: self,
             queue,
-            seats,
             events,
         };
-        let ahead = self
-            .staging
-            .as_ref()
-            .map_or(0, |_| self.arguments.fetch_ahead);
         let (sender, events) = channel();
         thread::scope(|scope| {
-            let lanes = (0..jobs + ahead).map(|number| lane(number, sender.clone()));
-            let lanes: Vec<_> = lanes.map(|lane| scope.spawn(move || lane.run())).collect();
-            let alone = lane(0, sender);
+            let all = (0..count).map(|number| dispatcher(number, sender.clone()));
+            let all: Vec<_> = all.map(|it| scope.spawn(move || it.run())).collect();
+            let alone = dispatcher(0, sender);
             scope.spawn(move || {
                 // A panic was printed when it happened.
-                lanes.into_iter().for_each(|lane| drop(lane.join()));
-                seats.dismiss();
+                all.into_iter().for_each(|it| drop(it.join()));
+                self.pool.end_workers();
                 queue.begin_second_attempts();
                 alone.run();
+                self.pool.end_workers();
             });
             let mut events = events.into_iter();
             let followed = events.try_for_each(|event| display.on_event(event));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The rows of videos: one for each marker.
+//! The rows of videos: one for each status file.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,13 +16,13 @@ use crate::places::{self, text};
 use crate::run::names::FOLDER;
 use crate::table::{Cell, Column, Kind, read_rows};
 
-/// Suffix of a marker. The rest of its path below the folder is the id of the video.
+/// Suffix of a status file. The rest of its path below the folder is the id of the video.
 const MARKER: &str = ".json.done";
 
-/// Maximum size of a marker. Our choice: a hundred times the usual one.
+/// Maximum size of a status file. Our choice: a hundred times the usual one.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// Columns of an index: the place of the video, then the keys of its marker. Markers of later
+/// Columns of an index: the place of the video, then the keys of its status file. Those of later
 /// versions may have more keys.
 const COLUMNS: [(&str, Kind); 21] = [
     ("id", Kind::Text),
@@ -154,12 +154,12 @@ fn of_marker(folder: &Path, path: &Path) -> Result<(String, Vec<Cell>), Box<dyn 
 fn damaged(reason: &str) -> Vec<Cell> {
     let mut row = vec![Cell::Missing; COLUMNS.len()];
     row[MESSAGE] = Cell::Text(format!(
-        "the marker cannot be read ({reason}). Run `facetrack run` again"
+        "the status file cannot be read ({reason}). Run `facetrack run` again"
     ));
     row
 }
 
-/// The row of a marker, without the place of the video.
+/// The row of a status file, without the place of the video.
 ///
 /// # Errors
 /// The reason why it is damaged.
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_below_a_folder_are_found_and_the_last_source_wins() {
+    fn status_files_below_a_folder_are_found_and_the_last_source_wins() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for (name, content) in [
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_of_parts_are_left_out() {
+    fn status_files_of_segments_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let parts = folder.path().join("a.json.parts");
         fs::create_dir(&parts).unwrap();

@@ -94,7 +94,7 @@ pub struct RunArguments {
 
 impl RunArguments {
     /// How long videos are divided; `None` if they are not.
-    pub fn grid(&self) -> Option<SegmentPlan> {
+    pub fn segment_plan(&self) -> Option<SegmentPlan> {
         let warm_up = self.warm_up;
         self.segment.map(|segment| SegmentPlan { segment, warm_up })
     }

@@ -37,8 +37,8 @@ enum Mode {
 
 impl<'a> Display<'a> {
     /// A display of a run that has these tasks.
-    pub fn new(is_json: bool, videos: &'a [Video], tasks: &[VideoJob]) -> Self {
-        let total = tasks.len();
+    pub fn new(is_json: bool, videos: &'a [Video], jobs: &[VideoJob]) -> Self {
+        let total = jobs.len();
         let mode = if is_json {
             Mode::Json
         } else if io::stderr().is_terminal() {
@@ -49,7 +49,7 @@ impl<'a> Display<'a> {
         Self {
             videos,
             mode,
-            summary: Summary::new(videos.len(), tasks),
+            summary: Summary::new(videos.len(), jobs),
             total,
             settled: 0,
         }
@@ -65,17 +65,17 @@ impl<'a> Display<'a> {
             Mode::Bars(bars) => bars.on_event(&event, self.videos),
             Mode::Lines => self.print_event(&event)?,
         }
-        if let Event::Finished(report) = event {
-            self.summary.reports.push(report);
+        if let Event::Finished(result) = event {
+            self.summary.results.push(result);
         }
         Ok(())
     }
 
     fn print_event(&mut self, event: &Event) -> Result<(), StoreError> {
         match event {
-            Event::Finished(report) if report.is_new => {
-                self.settled += usize::from(report.is_tracked());
-                let line = line(report, self.videos);
+            Event::Finished(result) if result.is_new => {
+                self.settled += usize::from(result.is_tracked());
+                let line = line(result, self.videos);
                 output::print_line(format_args!("[{}/{}] {line}", self.settled, self.total))?;
             }
             Event::Noted(note) => output::complain(note),
@@ -119,12 +119,12 @@ impl<'a> Display<'a> {
 }
 
 /// The account of a video.
-fn line(report: &VideoResult, videos: &[Video]) -> String {
-    let outcome = &report.marker.outcome;
-    let path = videos[report.index].path.display().to_string();
+fn line(result: &VideoResult, videos: &[Video]) -> String {
+    let outcome = &result.status.outcome;
+    let path = videos[result.index].path.display().to_string();
     let mut line = format!("{} {path}", outcome.status.word());
     if outcome.status.has_record() {
-        let seconds = report.marker.seconds.max(f64::EPSILON);
+        let seconds = result.status.seconds.max(f64::EPSILON);
         let speed = outcome.video_seconds.unwrap_or(0.0) / seconds;
         line += &format!(
             ": {}, {}, {:.1} fps, {speed:.1} x real time",
@@ -138,7 +138,7 @@ fn line(report: &VideoResult, videos: &[Video]) -> String {
         let named = message.strip_prefix(&path);
         line += named.unwrap_or(&format!(": {message}"));
     }
-    if let Some(reason) = &report.marker.whole {
+    if let Some(reason) = &result.status.whole {
         line += &format!(" (tracked as a whole: {reason})");
     }
     line
@@ -147,9 +147,9 @@ fn line(report: &VideoResult, videos: &[Video]) -> String {
 fn print_json(event: &Event, videos: &[Video]) -> Result<(), StoreError> {
     let id = |index: usize| &videos[index].id;
     let event = match event {
-        Event::Started { index, part, .. } => {
+        Event::Started { index, segment, .. } => {
             let mut event = json!({"event": "started", "id": id(*index)});
-            if let Some((number, count)) = part {
+            if let Some((number, count)) = segment {
                 event["part"] = (number + 1).into();
                 event["parts"] = (*count).into();
             }
@@ -158,10 +158,10 @@ fn print_json(event: &Event, videos: &[Video]) -> Result<(), StoreError> {
         Event::Progressed {
             index, progress, ..
         } => json!({"event": "progress", "id": id(*index), "progress": progress}),
-        Event::Finished(report) => {
-            let (index, is_new, marker) = (report.index, report.is_new, &report.marker);
+        Event::Finished(result) => {
+            let (index, is_new, status) = (result.index, result.is_new, &result.status);
             let record = &videos[index].record;
-            json!({"event": "finished", "id": id(index), "record": record, "new": is_new, "marker": marker})
+            json!({"event": "finished", "id": id(index), "record": record, "new": is_new, "marker": status})
         }
         Event::Noted(note) => json!({"event": "note", "message": note}),
         Event::Left { .. } => return Ok(()),
@@ -169,11 +169,11 @@ fn print_json(event: &Event, videos: &[Video]) -> Result<(), StoreError> {
     output::send_line(event)
 }
 
-/// Bars on a terminal: one for each lane with a video, and one for the run.
+/// Bars on a terminal: one for each dispatcher with a video, and one for the run.
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
-    lanes: HashMap<usize, ProgressBar>,
+    dispatchers: HashMap<usize, ProgressBar>,
 }
 
 impl Bars {
@@ -186,43 +186,52 @@ impl Bars {
         Self {
             all,
             run,
-            lanes: HashMap::new(),
+            dispatchers: HashMap::new(),
         }
     }
 
     fn on_event(&mut self, event: &Event, videos: &[Video]) {
         match event {
-            Event::Started { lane, index, part } => {
+            Event::Started {
+                dispatcher,
+                index,
+                segment,
+            } => {
                 let bar = self.all.insert_before(&self.run, ProgressBar::new(0));
                 bar.set_style(style("{bar:30} {msg} {prefix}"));
                 let id = &videos[*index].id;
-                let part = part.map(|(number, count)| format!(" ({} of {count})", number + 1));
-                bar.set_prefix(format!("{}{}", Line(id), part.unwrap_or_default()));
-                self.lanes.insert(*lane, bar);
+                let segment =
+                    segment.map(|(number, count)| format!(" ({} of {count})", number + 1));
+                bar.set_prefix(format!("{}{}", Line(id), segment.unwrap_or_default()));
+                self.dispatchers.insert(*dispatcher, bar);
             }
-            Event::Progressed { lane, progress, .. } => {
-                if let Some(bar) = self.lanes.get(lane) {
+            Event::Progressed {
+                dispatcher,
+                progress,
+                ..
+            } => {
+                if let Some(bar) = self.dispatchers.get(dispatcher) {
                     show(progress, bar);
                 }
             }
-            Event::Left { lane } => {
-                if let Some(bar) = self.lanes.remove(lane) {
+            Event::Left { dispatcher } => {
+                if let Some(bar) = self.dispatchers.remove(dispatcher) {
                     bar.finish_and_clear();
                 }
             }
-            Event::Finished(report) => self.on_finished(report, videos),
+            Event::Finished(result) => self.on_finished(result, videos),
             Event::Noted(note) => self.print(note),
         }
     }
 
-    fn on_finished(&self, report: &VideoResult, videos: &[Video]) {
-        if report.is_tracked() {
+    fn on_finished(&self, result: &VideoResult, videos: &[Video]) {
+        if result.is_tracked() {
             self.run.inc(1);
         }
-        let marker = &report.marker;
-        let is_odd = marker.outcome.status != Status::Complete || marker.whole.is_some();
-        if report.is_new && is_odd {
-            self.print(&line(report, videos));
+        let status = &result.status;
+        let is_odd = status.outcome.status != Status::Complete || status.whole.is_some();
+        if result.is_new && is_odd {
+            self.print(&line(result, videos));
         }
     }
 

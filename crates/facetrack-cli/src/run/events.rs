@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Events of a run, from the lanes to the display.
+//! Events of a run, from the dispatchers to the display.
 
 use facetrack_jobs::Progress;
 
@@ -8,21 +8,20 @@ use super::status_file::StatusFile;
 /// Something that happened. Videos are named by their index.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A lane has begun a video, or one of its parts: the number of the part, from 0, and their
-    /// count.
+    /// A dispatcher has begun a video, or a segment of it: its number, from 0, and their count.
     Started {
-        lane: usize,
+        dispatcher: usize,
         index: usize,
-        part: Option<(usize, usize)>,
+        segment: Option<(usize, usize)>,
     },
     /// A video is under way.
     Progressed {
-        lane: usize,
+        dispatcher: usize,
         index: usize,
         progress: Progress,
     },
-    /// A lane has ended a video, finished or not.
-    Left { lane: usize },
+    /// A dispatcher has ended a video, finished or not.
+    Left { dispatcher: usize },
     /// A video is settled.
     Finished(VideoResult),
     /// A message for the user.
@@ -35,12 +34,12 @@ pub struct VideoResult {
     pub index: usize,
     /// Whether this run has settled it.
     pub is_new: bool,
-    pub marker: Box<StatusFile>,
+    pub status: Box<StatusFile>,
 }
 
 impl VideoResult {
     /// Whether this run has tried to track the video.
     pub fn is_tracked(&self) -> bool {
-        self.is_new && self.marker.attempts > 0
+        self.is_new && self.status.attempts > 0
     }
 }

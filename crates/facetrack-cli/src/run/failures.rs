@@ -54,7 +54,7 @@ pub fn check(arguments: &RunArguments, shard: Shard, videos: &[Video]) -> Result
     let list = places.of(&path);
     let mut names = videos.iter().flat_map(|video| names::all(&video.record));
     if names.any(|own| own.file_name() == path.file_name() && places.of(&own) == list) {
-        return Err(at("it is the record or marker of a video"));
+        return Err(at("it is the record or status file of a video"));
     }
     check_content(&path).map_err(|error| at(&error.to_string()))
 }
@@ -90,7 +90,7 @@ pub fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreE
     let incomplete = summary.incomplete();
     let row = |index: usize, outcome| Row::new(&run.videos[index], outcome);
     let settled = incomplete.iter();
-    let settled = settled.map(|it| row(it.index, Some(&it.marker.outcome)));
+    let settled = settled.map(|it| row(it.index, Some(&it.status.outcome)));
     let mut rows: Vec<_> = settled.collect();
     let mut inputs = run.arguments.input.iter();
     if inputs.any(|input| is_same(input, &path)) {

@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 pub use distinct::Places;
 
 use super::arguments::RunArguments;
-use super::lists::{self, Entry};
+use super::lists;
 use super::names;
 use crate::places;
 
@@ -43,7 +43,7 @@ const NO_MEDIA: [&str; 4] = [
 /// In place of bytes that are not UTF-8.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// A video, or a part of one.
+/// A video, or a segment of one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Video {
     /// Its name among all videos, and the path of its record without the suffix.
@@ -52,6 +52,7 @@ pub struct Video {
     pub name: String,
     pub path: PathBuf,
     pub segment: Segment,
+    /// Empty until all inputs are read.
     pub record: PathBuf,
     /// Why it cannot be tracked, if so.
     pub refusal: Option<String>,
@@ -66,13 +67,6 @@ pub struct Inputs {
     pub notes: Vec<String>,
 }
 
-/// What one argument names.
-#[derive(Default)]
-struct Found {
-    entries: Vec<Entry>,
-    notes: Vec<String>,
-}
-
 /// Lists all videos.
 ///
 /// # Errors
@@ -81,23 +75,15 @@ pub fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     let mut inputs = Inputs::default();
     let mut lists = Vec::new();
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
-        let is_list = arguments.videos_json_path.as_ref() == Some(input) || is_list(input);
-        let found = if is_list {
+        if arguments.videos_json_path.as_ref() == Some(input) || is_list(input) {
             lists.push(input.as_path());
-            let entries = lists::read(input)?;
-            Found {
-                entries,
-                ..Found::default()
-            }
+            inputs.videos.extend(lists::read(input)?);
         } else {
-            found(input, arguments)?
-        };
-        let videos = found.entries.into_iter();
-        inputs
-            .videos
-            .extend(videos.map(|entry| Video::new(entry, arguments)));
-        inputs.notes.extend(found.notes);
+            inputs.add(input, arguments)?;
+        }
     }
+    let place = |video: Video| video.placed(arguments);
+    inputs.videos = inputs.videos.into_iter().map(place).collect();
     distinct::keep(&mut inputs, &lists);
     Ok(inputs)
 }
@@ -108,8 +94,26 @@ fn is_list(input: &Path) -> bool {
 }
 
 impl Video {
-    fn new(entry: Entry, arguments: &RunArguments) -> Self {
-        let (id, path) = (Path::new(&entry.id), &entry.path);
+    /// A file that is named by itself.
+    pub fn of_file(path: &Path) -> Self {
+        Self::below(path.parent().unwrap_or(Path::new("")), path)
+    }
+
+    /// A file in a folder. Everything that is not UTF-8 is replaced.
+    pub fn below(folder: &Path, path: &Path) -> Self {
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Self {
+            id: text(&name.with_extension("")),
+            name: text(name),
+            path: text(path).into(),
+            ..Self::default()
+        }
+    }
+
+    /// The video with the place of its record, and with absolute paths.
+    fn placed(self, arguments: &RunArguments) -> Self {
+        let (id, path) = (Path::new(&self.id), &self.path);
         let folder = match &arguments.out {
             Some(out) => out.join(id.parent().unwrap_or(Path::new(""))),
             None => path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -117,9 +121,9 @@ impl Video {
         let mut file = id.file_name().unwrap_or_default().to_owned();
         file.push(".json");
         let record = folder.join(file);
-        let refusal = entry.refusal.or_else(|| {
+        let refusal = self.refusal.or_else(|| {
             let checked = check_path(path, arguments.fetch.is_some());
-            let checked = checked.and_then(|()| check_id(&entry.id));
+            let checked = checked.and_then(|()| check_id(&self.id));
             checked.and_then(|()| names::check_length(&record)).err()
         });
         let is_local = refusal.is_none() && arguments.fetch.is_none();
@@ -127,14 +131,12 @@ impl Video {
         Self {
             record: absolute(record),
             path: if is_local {
-                absolute(entry.path)
+                absolute(self.path)
             } else {
-                entry.path
+                self.path
             },
-            id: entry.id,
-            name: entry.name,
-            segment: entry.segment,
             refusal,
+            ..self
         }
     }
 }
@@ -181,26 +183,86 @@ fn check_path(path: &Path, is_fetched: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The videos that an argument names that is no list. Names of remote videos have no patterns.
-fn found(input: &Path, arguments: &RunArguments) -> Result<Found, String> {
-    let text = input.to_string_lossy();
-    let is_remote = arguments.fetch.is_some();
-    let found = if input.is_dir() {
-        in_folder(input, None)
-    } else if !is_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
-        matching(&text)?
-    } else {
-        return single(input, is_remote);
-    };
-    if found.entries.is_empty() {
-        let (input, suffixes) = (input.display(), SUFFIXES.join(", "));
-        return Err(format!("{input}: no video found (files named {suffixes})"));
+impl Inputs {
+    /// Adds the videos that an argument names that is no list. Names of remote videos have no
+    /// patterns.
+    fn add(&mut self, input: &Path, arguments: &RunArguments) -> Result<(), String> {
+        let text = input.to_string_lossy();
+        let is_remote = arguments.fetch.is_some();
+        let before = self.videos.len();
+        if input.is_dir() {
+            self.add_folder(input, None);
+        } else if !is_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
+            self.add_matching(&text)?;
+        } else {
+            self.videos.push(single(input, is_remote)?);
+        }
+        if self.videos.len() == before {
+            let (input, suffixes) = (input.display(), SUFFIXES.join(", "));
+            return Err(format!("{input}: no video found (files named {suffixes})"));
+        }
+        Ok(())
     }
-    Ok(found)
+
+    /// Adds the videos in a folder, or those that a pattern for paths below it matches.
+    fn add_folder(&mut self, folder: &Path, pattern: Option<&PathPattern>) {
+        let depth = pattern.and_then(|it| it.depth).unwrap_or(usize::MAX);
+        let walk = WalkDir::new(folder).follow_links(true).max_depth(depth);
+        let is_searched = |path: &Path, depth: usize| match path.file_name() {
+            Some(name) if depth > 0 => is_searched(name, depth, pattern),
+            _ => true,
+        };
+        let is_video = |file: &Path| {
+            let below = file.strip_prefix(folder).unwrap_or(file);
+            has_suffix(file, &SUFFIXES) && pattern.is_none_or(|it| it.matches(below))
+        };
+        let entries = walk.sort_by_file_name().into_iter();
+        for entry in entries.filter_entry(|it| is_searched(it.path(), it.depth())) {
+            match places::found(entry) {
+                Ok(Some(file)) if is_video(&file) => self.videos.push(Video::below(folder, &file)),
+                Ok(_) => (),
+                Err(error) => {
+                    let path = error.path().unwrap_or(folder);
+                    if is_searched(path, error.depth()) {
+                        self.leave_out(folder, path, &error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the files that a pattern matches, with the tree below its first part without wildcards.
+    /// Records next to the videos are left out.
+    fn add_matching(&mut self, pattern: &str) -> Result<(), String> {
+        let has_none =
+            |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
+        let parts: Vec<_> = Path::new(pattern).components().collect();
+        let length = parts.iter().take_while(|part| has_none(part)).count();
+        let (root, below) = parts.split_at(length);
+        let below = PathPattern::new(below).map_err(|error| format!("{pattern}: {error}"))?;
+        let root = match root {
+            [] => PathBuf::from("."),
+            root => root.iter().collect(),
+        };
+        self.add_folder(&root, Some(&below));
+        Ok(())
+    }
+
+    /// Takes note of an entry of a folder that cannot be read.
+    fn leave_out(&mut self, folder: &Path, path: &Path, error: &walkdir::Error) {
+        let Some(reason) = error.io_error() else {
+            self.notes.push(error.to_string());
+            return;
+        };
+        self.videos.push(Video {
+            refusal: Some(format!("{reason}. Make it readable, or name its videos")),
+            ..Video::below(folder, path)
+        });
+    }
 }
 
 /// The video at a path.
-fn single(input: &Path, is_remote: bool) -> Result<Found, String> {
+fn single(input: &Path, is_remote: bool) -> Result<Video, String> {
     let at = |reason: String| format!("{}: {reason}", input.display());
     check_path(input, is_remote).map_err(at)?;
     // A list is never fetched.
@@ -209,39 +271,7 @@ fn single(input: &Path, is_remote: bool) -> Result<Found, String> {
     {
         return Err(at(error.to_string()));
     }
-    Ok(Found {
-        entries: vec![Entry::of_file(input)],
-        ..Found::default()
-    })
-}
-
-/// The videos in a folder, or those that a pattern for paths below it matches.
-fn in_folder(folder: &Path, pattern: Option<&PathPattern>) -> Found {
-    let mut found = Found::default();
-    let depth = pattern.and_then(|it| it.depth).unwrap_or(usize::MAX);
-    let walk = WalkDir::new(folder).follow_links(true).max_depth(depth);
-    let is_searched = |path: &Path, depth: usize| match path.file_name() {
-        Some(name) if depth > 0 => is_searched(name, depth, pattern),
-        _ => true,
-    };
-    let is_video = |file: &Path| {
-        let below = file.strip_prefix(folder).unwrap_or(file);
-        has_suffix(file, &SUFFIXES) && pattern.is_none_or(|it| it.matches(below))
-    };
-    let entries = walk.sort_by_file_name().into_iter();
-    for entry in entries.filter_entry(|it| is_searched(it.path(), it.depth())) {
-        match places::found(entry) {
-            Ok(Some(file)) if is_video(&file) => found.entries.push(Entry::below(folder, &file)),
-            Ok(_) => (),
-            Err(error) => {
-                let path = error.path().unwrap_or(folder);
-                if is_searched(path, error.depth()) {
-                    found.leave_out(folder, path, &error);
-                }
-            }
-        }
-    }
-    found
+    Ok(Video::of_file(input))
 }
 
 /// Whether a file or folder in a folder may be, or contain, a video of the user.
@@ -250,35 +280,6 @@ fn is_searched(name: &OsStr, depth: usize, pattern: Option<&PathPattern>) -> boo
     let lower_case = name.to_lowercase();
     let is_media = !(NO_MEDIA.contains(&&*lower_case) || name.ends_with(names::FOLDER));
     is_media && pattern.map_or(!name.starts_with('.'), |it| it.leads_to(&name, depth))
-}
-
-/// The files that a pattern matches, with the tree below its first part without wildcards. Records
-/// next to the videos are left out.
-fn matching(pattern: &str) -> Result<Found, String> {
-    let has_none = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
-    let parts: Vec<_> = Path::new(pattern).components().collect();
-    let length = parts.iter().take_while(|part| has_none(part)).count();
-    let (root, below) = parts.split_at(length);
-    let below = PathPattern::new(below).map_err(|error| format!("{pattern}: {error}"))?;
-    let root = match root {
-        [] => PathBuf::from("."),
-        root => root.iter().collect(),
-    };
-    Ok(in_folder(&root, Some(&below)))
-}
-
-impl Found {
-    /// Takes note of an entry of a folder that cannot be read.
-    fn leave_out(&mut self, folder: &Path, path: &Path, error: &walkdir::Error) {
-        let Some(reason) = error.io_error() else {
-            self.notes.push(error.to_string());
-            return;
-        };
-        self.entries.push(Entry {
-            refusal: Some(format!("{reason}. Make it readable, or name its videos")),
-            ..Entry::below(folder, path)
-        });
-    }
 }
 
 /// A pattern for paths below a folder.

@@ -35,7 +35,7 @@ pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
         "models": ready.models,
         "options": options,
     });
-    if let Some(grid) = arguments.grid() {
+    if let Some(grid) = arguments.segment_plan() {
         basis["grid"] = json!(grid);
     }
     basis

@@ -10,6 +10,8 @@ use facetrack_jobs::Segment;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
+use super::inputs::Video;
+
 /// Maximum size of a list. Our choice: ten million paths of 200 bytes.
 const MAX_SIZE: u64 = 2 << 30;
 
@@ -22,37 +24,6 @@ const URI_COLUMNS: [&str; 3] = ["uri", "path", "video_path"];
 /// Characters between the columns of a CSV list. Spreadsheets write semicolons where the comma is
 /// the decimal separator.
 const SEPARATORS: [char; 3] = [',', ';', '\t'];
-
-/// A video as a list or a folder names it.
-#[derive(Debug, PartialEq)]
-pub struct Entry {
-    pub id: String,
-    pub name: String,
-    pub path: PathBuf,
-    pub segment: Segment,
-    /// Why it cannot be tracked, if that is known already.
-    pub refusal: Option<String>,
-}
-
-impl Entry {
-    /// A file that is named by itself.
-    pub fn of_file(path: &Path) -> Self {
-        Self::below(path.parent().unwrap_or(Path::new("")), path)
-    }
-
-    /// A file in a folder. Everything that is not UTF-8 is replaced.
-    pub fn below(folder: &Path, path: &Path) -> Self {
-        let name = path.strip_prefix(folder).unwrap_or(path);
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        Self {
-            id: text(&name.with_extension("")),
-            name: text(name),
-            path: text(path).into(),
-            segment: Segment::default(),
-            refusal: None,
-        }
-    }
-}
 
 /// A row of a list.
 #[derive(Debug, Default, Deserialize)]
@@ -99,7 +70,7 @@ impl From<Item> for Row {
 ///
 /// # Errors
 /// It cannot be read, or has no video, or a row is not understood.
-pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
+pub fn read(path: &Path) -> Result<Vec<Video>, String> {
     let at = |error: String| format!("{}: {error}", path.display());
     let text = text_of(path).map_err(|error| at(error.to_string()))?;
     let text = String::from_utf8_lossy(&text);
@@ -112,12 +83,12 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
         "json" => json(text),
         _ => rows_of_unknown(text),
     };
-    let entries: Result<Vec<_>, _> = rows.map_err(at)?.into_iter().map(entry).collect();
-    let entries = entries.map_err(at)?;
-    if entries.is_empty() {
+    let videos: Result<Vec<_>, _> = rows.map_err(at)?.into_iter().map(video).collect();
+    let videos = videos.map_err(at)?;
+    if videos.is_empty() {
         return Err(at("the list has no video".to_owned()));
     }
-    Ok(entries)
+    Ok(videos)
 }
 
 fn text_of(path: &Path) -> io::Result<Vec<u8>> {
@@ -192,9 +163,9 @@ fn json(text: &str) -> Result<Vec<Row>, String> {
     Ok(items.into_iter().map(Row::from).collect())
 }
 
-fn entry(row: Row) -> Result<Entry, String> {
+fn video(row: Row) -> Result<Video, String> {
     let path = path_of(&row.uri);
-    let file = Entry::of_file(&path);
+    let file = Video::of_file(&path);
     let id = row.id.filter(|id| !id.is_empty());
     let (start, stop) = (row.start, row.stop);
     let is_time = |time: f64| time >= 0.0 && time.is_finite();
@@ -205,7 +176,7 @@ fn entry(row: Row) -> Result<Entry, String> {
             row.uri
         ));
     }
-    Ok(Entry {
+    Ok(Video {
         id: id.unwrap_or(file.id),
         segment: Segment { start, stop },
         ..file
@@ -228,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    fn read_text(name: &str, text: &str) -> Result<Vec<Entry>, String> {
+    fn read_text(name: &str, text: &str) -> Result<Vec<Video>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
@@ -237,7 +208,7 @@ mod tests {
 
     fn ids(name: &str, text: &str) -> Vec<(String, String)> {
         let entries = read_text(name, text).unwrap();
-        let pair = |entry: Entry| (entry.id, entry.path.display().to_string());
+        let pair = |video: Video| (video.id, video.path.display().to_string());
         entries.into_iter().map(pair).collect()
     }
 

@@ -2,9 +2,9 @@
 //! The names of everything that belongs to a video, all derived from the path of its record. No
 //! other module derives one.
 //!
-//! `<record>.done` is its marker. Everything unfinished is in the folder `<record>.parts`: the
-//! claim of the run that tracks it, the next record with its marker, and the parts of a long video.
-//! A folder of that name without a claim is somebody else's, unless it is empty.
+//! `<record>.done` is its status file. Everything unfinished is in the folder `<record>.parts`: the
+//! lock of the run that tracks it, the next record with its status file, and the segments of a long
+//! video. A folder of that name without a lock is somebody else's, unless it is empty.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use facetrack_assets::file::with_suffix;
 
-/// Suffix of a marker. `*.json` does not match it.
+/// Suffix of a status file. `*.json` does not match it.
 const DONE: &str = ".done";
 
 /// Suffix of a folder for unfinished files.
@@ -25,7 +25,7 @@ const CLAIM: &str = "claim";
 
 const NEXT: &str = "record.json";
 
-/// Suffixes that `trackjsonsink` and markers add to the name of a record under way.
+/// Suffixes that `trackjsonsink` and status files add to the name of a record under way.
 const SUFFIXES: [&str; 6] = [
     "",
     ".partial",
@@ -38,7 +38,7 @@ const SUFFIXES: [&str; 6] = [
 /// Maximum length of a name, as on all file systems of Linux.
 const MAX_NAME: usize = 255;
 
-/// The marker of a record.
+/// The status file of a record.
 pub fn status_file(record: &Path) -> PathBuf {
     with_suffix(record, DONE)
 }
@@ -53,13 +53,13 @@ pub fn lock_file(record: &Path) -> PathBuf {
     folder(record).join(CLAIM)
 }
 
-/// Where the next record is written. It has a marker, too.
+/// Where the next record is written. It has a status file, too.
 pub fn next(record: &Path) -> PathBuf {
     folder(record).join(NEXT)
 }
 
-/// The record of a part, from 0.
-pub fn part(record: &Path, number: usize) -> PathBuf {
+/// The record of a segment, from 0.
+pub fn segment(record: &Path, number: usize) -> PathBuf {
     folder(record).join(format!("{:05}.json", number + 1))
 }
 
@@ -145,7 +145,7 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
 }
 
-/// Removes the files in the folder that are named here, but the claim.
+/// Removes the files in the folder that are named here, but the lock.
 ///
 /// # Errors
 /// Those of the system.
@@ -160,7 +160,7 @@ pub fn clear(record: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the folder if nothing but the claim is in it.
+/// Removes the folder if nothing but the lock is in it.
 ///
 /// # Errors
 /// Those of the system.
@@ -173,7 +173,7 @@ pub fn remove_empty(record: &Path) -> io::Result<()> {
     }
     facetrack_assets::file::remove_if_there(&lock_file(record))?;
     match fs::remove_dir(&folder) {
-        // Another run has claimed the video.
+        // Another run has locked the video.
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => removed,
     }

@@ -15,11 +15,11 @@ use super::events::VideoResult;
 use super::inputs::Video;
 use super::key;
 use super::names;
-use super::status_file::{StatusFile, Unreadable};
+use super::status_file::StatusFile;
 use super::video_lock::{self, Existing};
 use crate::output;
 
-/// Why a video without a marker is tracked.
+/// Why a video without a status file is tracked.
 pub const NEW: &str = "new";
 
 /// A video to track.
@@ -35,26 +35,10 @@ pub struct VideoJob {
     /// Settings that differ from those of the record to replace.
     pub differences: Vec<String>,
     pub existing: Existing,
-    /// The marker when the run was planned.
+    /// The status file when the run was planned.
     pub known: Option<Box<StatusFile>>,
-    /// Whether its record is replaced by a worse one, too.
-    pub is_forced: bool,
-    /// Attempts that ended with the worker.
-    pub attempts: u32,
     /// Why it is not tracked in parts, although it should be.
     pub whole: Option<String>,
-}
-
-/// Whether a video is tracked.
-#[derive(Debug, PartialEq)]
-enum Decision {
-    /// It is.
-    Track(Existing),
-    /// It is done; or it cannot be tracked, which is new.
-    Settled {
-        is_new: bool,
-        marker: Box<StatusFile>,
-    },
 }
 
 /// Decides for all videos. Returns those to track, and the others.
@@ -63,60 +47,61 @@ pub fn plan(
     arguments: &RunArguments,
     ready: &Ready,
 ) -> (Vec<VideoJob>, Vec<VideoResult>) {
-    let (mut tasks, mut settled) = (Vec::new(), Vec::new());
+    let (mut jobs, mut settled) = (Vec::new(), Vec::new());
     for (index, video) in videos.iter().enumerate() {
         if !arguments.dry_run && video.refusal.is_none() {
-            // If that is impossible, the video cannot be claimed either, which is reported.
+            // If that is impossible, the video cannot be locked either, which is reported.
             let _ = video_lock::recover(&video.record);
         }
         let basis = key::basis(video, arguments, ready);
         let key = key::of(&basis);
         let known = StatusFile::read(&video.record);
-        match decide(video, &key, &known, ready, arguments) {
-            Decision::Track(existing) => {
-                let known = known.ok().flatten();
-                let (reason, differences) = compared(known.as_deref(), video, &basis);
-                tasks.push(VideoJob {
-                    index,
-                    key,
-                    basis,
-                    reason,
-                    differences,
-                    existing,
-                    known,
-                    is_forced: arguments.force,
-                    attempts: 0,
-                    whole: None,
-                });
+        let existing = match decide(index, video, &key, &known, ready, arguments) {
+            Ok(existing) => existing,
+            Err(result) => {
+                settled.push(result);
+                continue;
             }
-            Decision::Settled { is_new, marker } => settled.push(VideoResult {
-                index,
-                is_new,
-                marker,
-            }),
-        }
+        };
+        let known = known.ok().flatten();
+        let (reason, differences) = compared(known.as_deref(), video, &basis);
+        jobs.push(VideoJob {
+            index,
+            key,
+            basis,
+            reason,
+            differences,
+            existing,
+            known,
+            whole: None,
+        });
     }
-    (tasks, settled)
+    (jobs, settled)
 }
 
 impl VideoJob {
-    /// The marker of another run that has settled the video since this run was planned.
+    /// The status file of another run that has settled the video since this run was planned.
     pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<StatusFile>> {
-        let marker = StatusFile::read(&video.record).ok().flatten();
-        if marker == self.known {
+        let status = StatusFile::read(&video.record).ok().flatten();
+        if status == self.known {
             return None;
         }
-        self.known = marker;
+        self.known = status;
         let known = self.known.as_ref()?;
         self.existing = Existing::Replaced;
         known.with_key(&self.key).cloned().map(Box::new)
     }
 
     /// The earlier result that is kept if the next one is this, if there is a better one.
-    pub fn better(&self, video: &Video, next: &Outcome) -> Option<&StatusFile> {
+    pub fn better(
+        &self,
+        video: &Video,
+        next: &Outcome,
+        arguments: &RunArguments,
+    ) -> Option<&StatusFile> {
         let known = self.known.as_deref().filter(|_| has_record(video))?;
         let is_better = known.is_better_than(next.status);
-        let is_forced = self.is_forced && next.status.has_record();
+        let is_forced = arguments.force && next.status.has_record();
         (is_better && !is_forced).then_some(known)
     }
 }
@@ -150,9 +135,9 @@ fn compared(known: Option<&StatusFile>, video: &Video, basis: &Value) -> (String
 }
 
 /// Why the run must not start: videos have records that were made with other settings.
-pub fn conflict(videos: &[Video], tasks: &[VideoJob], arguments: &RunArguments) -> Option<String> {
+pub fn conflict(videos: &[Video], jobs: &[VideoJob], arguments: &RunArguments) -> Option<String> {
     let is_asked_for = arguments.replace || arguments.force;
-    let mut others = tasks.iter().filter(|task| !task.differences.is_empty());
+    let mut others = jobs.iter().filter(|job| !job.differences.is_empty());
     let first = others.next().filter(|_| !is_asked_for)?;
     let count = output::counted(1 + others.count() as u64, "video");
     Some(format!(
@@ -163,7 +148,7 @@ pub fn conflict(videos: &[Video], tasks: &[VideoJob], arguments: &RunArguments) 
     ))
 }
 
-/// Whether a marker is about a record that is there.
+/// Whether a status file is about a record that is there.
 fn has_result(known: &StatusFile, video: &Video) -> bool {
     known.outcome.status.has_record() && has_record(video)
 }
@@ -172,16 +157,21 @@ fn has_record(video: &Video) -> bool {
     fs::symlink_metadata(&video.record).is_ok()
 }
 
+/// Whether a video is tracked. An error is the result of one that is not.
 fn decide(
+    index: usize,
     video: &Video,
     key: &str,
-    known: &Result<Option<Box<StatusFile>>, Unreadable>,
+    known: &Result<Option<Box<StatusFile>>, String>,
     ready: &Ready,
     arguments: &RunArguments,
-) -> Decision {
-    let new = |outcome| Decision::Settled {
-        is_new: true,
-        marker: Box::new(StatusFile::new(key, video, ready, outcome)),
+) -> Result<Existing, VideoResult> {
+    let new = |outcome| {
+        Err(VideoResult {
+            index,
+            is_new: true,
+            status: Box::new(StatusFile::new(key, video, ready, outcome)),
+        })
     };
     let skipped = |reason| new(Outcome::without_record(Status::Skipped, reason));
     if let Some(refusal) = &video.refusal {
@@ -190,15 +180,18 @@ fn decide(
     let known = match known {
         Ok(known) => known.as_deref(),
         Err(_) if arguments.force => None,
-        Err(unreadable) => return skipped(unreadable.to_string()),
+        Err(reason) => return skipped(reason.clone()),
     };
     let has_record = has_record(video);
-    if let Some(marker) = known.and_then(|it| valid(it, key, has_record, arguments)) {
-        let mut marker = Box::new(marker.clone());
+    if let Some(status) = known.and_then(|it| valid(it, key, has_record, arguments)) {
+        let mut status = Box::new(status.clone());
         // They would need much memory.
-        (marker.basis, marker.later) = (Value::Null, None);
-        let is_new = false;
-        return Decision::Settled { is_new, marker };
+        (status.basis, status.later) = (Value::Null, None);
+        return Err(VideoResult {
+            index,
+            is_new: false,
+            status,
+        });
     }
     if known.is_some()
         && let Some(outcome) = unreadable(video, arguments)
@@ -209,24 +202,24 @@ fn decide(
         return skipped(reason);
     }
     if arguments.force || known.is_some() {
-        return Decision::Track(Existing::Replaced);
+        return Ok(Existing::Replaced);
     }
     if has_record {
         return skipped(foreign(&video.record));
     }
-    Decision::Track(Existing::Kept)
+    Ok(Existing::Kept)
 }
 
 /// The earlier result, if the video is not tracked again.
 fn valid<'a>(
-    marker: &'a StatusFile,
+    status: &'a StatusFile,
     key: &str,
     has_record: bool,
     arguments: &RunArguments,
 ) -> Option<&'a StatusFile> {
-    let account = marker.with_key(key).filter(|_| !arguments.force)?;
+    let account = status.with_key(key).filter(|_| !arguments.force)?;
     let is_tried_again = arguments.retry_failed && account.outcome.status == Status::Failed;
-    let is_whole = has_record || !marker.outcome.status.has_record();
+    let is_whole = has_record || !status.outcome.status.has_record();
     (is_whole && !is_tried_again).then_some(account)
 }
 
@@ -236,7 +229,8 @@ pub fn unreadable(video: &Video, arguments: &RunArguments) -> Option<Outcome> {
     (refused.cause == Some(Cause::Unreadable)).then_some(refused)
 }
 
-/// The outcome of an attempt after which the earlier marker stays, with its record if there is one.
+/// The outcome of an attempt after which the earlier status file stays, and its record if there is
+/// one.
 pub fn kept(outcome: Outcome, video: &Video) -> Outcome {
     let message = outcome.message.unwrap_or_default();
     let message = if has_record(video) {
@@ -298,7 +292,7 @@ pub fn described(videos: &[Video], tasks: &[VideoJob], settled: &[VideoResult]) 
         format!("{verb:<10} {path} -> {record}\n")
     };
     let tracked = tasks.iter().map(|task| (task.index, task.reason.as_str()));
-    let status = |report: &VideoResult| (report.index, report.marker.outcome.status.word());
+    let status = |report: &VideoResult| (report.index, report.status.outcome.status.word());
     let others = settled.iter().map(status);
     let mut lines: Vec<_> = tracked.chain(others).collect();
     lines.sort_unstable();
@@ -332,8 +326,8 @@ mod tests {
 
         fn mark(&self, key: &str, status: Status) {
             let outcome = Outcome::without_record(status, "");
-            let marker = StatusFile::new(key, &self.video, &Ready::default(), outcome);
-            let text = serde_json::to_string(&marker).unwrap();
+            let status = StatusFile::new(key, &self.video, &Ready::default(), outcome);
+            let text = serde_json::to_string(&status).unwrap();
             fs::write(names::status_file(&self.video.record), text).unwrap();
         }
 
@@ -345,20 +339,17 @@ mod tests {
         fn decide(&self, option: Option<&str>) -> &'static str {
             let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
             let known = StatusFile::read(&self.video.record);
-            match decide(&self.video, "key", &known, &Ready::default(), &arguments) {
-                Decision::Track(Existing::Replaced) => "replace",
-                Decision::Track(Existing::Kept) => "track",
-                Decision::Settled { is_new: false, .. } => "keep",
-                Decision::Settled {
-                    is_new: true,
-                    marker,
-                } => marker.outcome.status.word(),
+            match decide(0, &self.video, "key", &known, &Ready::default(), &arguments) {
+                Ok(Existing::Replaced) => "replace",
+                Ok(Existing::Kept) => "track",
+                Err(result) if result.is_new => result.status.outcome.status.word(),
+                Err(_) => "keep",
             }
         }
     }
 
     #[test]
-    fn markers_decide() {
+    fn status_files_decide() {
         let case = Case::new();
         assert_eq!(case.decide(None), "track");
         case.write("a.json");
@@ -405,7 +396,7 @@ mod tests {
         ] {
             let arguments = parsed(["a.mp4"].into_iter().chain(option)).unwrap();
             let (tasks, _) = plan(videos, &arguments, &Ready::default());
-            let better = tasks[0].better(&case.video, &next(status));
+            let better = tasks[0].better(&case.video, &next(status), &arguments);
             assert_eq!(better.is_some(), is_kept, "{option:?} {status:?}");
         }
     }
@@ -422,8 +413,8 @@ mod tests {
         assert_eq!(task.settled_meanwhile(&case.video), None);
         assert_eq!(task.existing, Existing::Replaced);
         case.mark(&task.key, Status::Complete);
-        let marker = task.settled_meanwhile(&case.video).unwrap();
-        assert_eq!(marker.outcome.status, Status::Complete);
+        let status = task.settled_meanwhile(&case.video).unwrap();
+        assert_eq!(status.outcome.status, Status::Complete);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The videos and parts that are left, shared by all lanes.
+//! The jobs that are left, shared by all dispatchers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::plan::VideoJob;
 use super::segments::SegmentJob;
 use super::video_lock::VideoLock;
 
-/// How often a lane that waits for parts looks whether the run ends.
+/// How often a dispatcher that waits for segments looks whether the run ends.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Why a run ends early.
@@ -27,101 +27,121 @@ pub enum Stop {
     Failed,
 }
 
-/// Something to track.
+/// A video or segment to track.
 #[derive(Debug)]
-pub enum Job {
-    /// A video that no other run tracks.
+pub struct Job {
+    /// Index of the video.
+    pub index: usize,
+    /// Key of the record.
+    pub key: String,
+    /// Attempts that ended with the worker.
+    pub attempts: u32,
+    pub target: Target,
+}
+
+/// What a job tracks. No other run tracks it.
+#[derive(Debug)]
+pub enum Target {
     Video(VideoJob, VideoLock),
     Segment(SegmentJob),
 }
 
-/// The next thing of the first attempts.
-pub enum Next<'a> {
-    Video(VideoJob, Planning<'a>),
-    Segment(SegmentJob),
-}
-
-/// A video that may yet be divided into parts. Other lanes wait until it is dropped.
-pub struct Planning<'a>(&'a Queue);
-
-/// The videos and parts that are left.
+/// The jobs that are left.
 pub struct Queue {
-    first: Mutex<First>,
-    /// Wakes lanes that wait for parts.
-    planned: Condvar,
-    /// Jobs whose worker died. They are tried again when nothing else runs.
-    again: Mutex<VecDeque<Job>>,
+    jobs: Mutex<Jobs>,
+    /// Wakes dispatchers that wait for segments.
+    opened: Condvar,
     /// Whether a signal asks the run to end.
     terminated: Arc<AtomicBool>,
     stop: Mutex<Option<Stop>>,
-    /// Whether the first attempts have ended.
-    is_second: AtomicBool,
     fail_fast: bool,
 }
 
-/// Jobs without an attempt.
-struct First {
-    tasks: VecDeque<VideoJob>,
-    parts: VecDeque<SegmentJob>,
+struct Jobs {
+    videos: VecDeque<VideoJob>,
+    segments: VecDeque<Job>,
     /// Videos that may yet be divided.
-    planning: usize,
+    opening: usize,
+    /// Jobs whose worker died.
+    again: VecDeque<Job>,
+    /// Whether these are due: nothing else runs.
+    is_second: bool,
+}
+
+/// Dispatchers wait for the segments of a video until this is dropped.
+struct Opening<'a>(&'a Queue);
+
+impl Job {
+    /// A job for a whole video.
+    pub fn whole(video: VideoJob, lock: VideoLock) -> Self {
+        Self {
+            index: video.index,
+            key: video.key.clone(),
+            attempts: 0,
+            target: Target::Video(video, lock),
+        }
+    }
 }
 
 impl Queue {
-    pub fn new(tasks: Vec<VideoJob>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
+    pub fn new(videos: Vec<VideoJob>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
         Self {
-            first: Mutex::new(First {
-                tasks: tasks.into(),
-                parts: VecDeque::new(),
-                planning: 0,
+            jobs: Mutex::new(Jobs {
+                videos: videos.into(),
+                segments: VecDeque::new(),
+                opening: 0,
+                again: VecDeque::new(),
+                is_second: false,
             }),
-            planned: Condvar::new(),
-            again: Mutex::default(),
+            opened: Condvar::new(),
             terminated,
             stop: Mutex::default(),
-            is_second: AtomicBool::new(false),
             fail_fast,
         }
     }
 
-    /// The next video or part of the first attempts. Waits while another lane divides a video.
-    pub fn next(&self) -> Option<Next<'_>> {
-        let mut first = lock(&self.first);
+    /// The next job. `open` makes one of a video, unless the video is divided or not tracked. Waits
+    /// while another dispatcher opens a video.
+    pub fn next(&self, open: impl Fn(VideoJob) -> Option<Job>) -> Option<Job> {
+        let mut jobs = lock(&self.jobs);
         while self.stopped().is_none() {
-            if let Some(part) = first.parts.pop_front() {
-                return Some(Next::Segment(part));
+            if let Some(segment) = jobs.segments.pop_front() {
+                return Some(segment);
             }
-            if let Some(task) = first.tasks.pop_front() {
-                first.planning += 1;
-                return Some(Next::Video(task, Planning(self)));
-            }
-            if first.planning == 0 {
+            if let Some(video) = jobs.videos.pop_front() {
+                jobs.opening += 1;
+                drop(jobs);
+                let opening = Opening(self);
+                let job = open(video);
+                drop(opening);
+                if job.is_some() {
+                    return job;
+                }
+                jobs = lock(&self.jobs);
+            } else if jobs.opening > 0 {
+                let waited = self.opened.wait_timeout(jobs, POLL);
+                (jobs, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            } else if jobs.is_second {
+                return jobs.again.pop_front();
+            } else {
                 return None;
             }
-            let waited = self.planned.wait_timeout(first, POLL);
-            (first, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         None
     }
 
-    /// Adds the parts of a video.
-    pub fn add(&self, parts: Vec<SegmentJob>) {
-        lock(&self.first).parts.extend(parts);
+    /// Adds the segments of a video.
+    pub fn add(&self, segments: Vec<Job>) {
+        lock(&self.jobs).segments.extend(segments);
     }
 
-    /// The next work of the second attempts.
-    pub fn next_again(&self) -> Option<Job> {
-        let is_due = self.is_second.load(Ordering::SeqCst) && self.stopped().is_none();
-        is_due.then(|| lock(&self.again).pop_front())?
-    }
-
-    /// Tries work again after all other.
-    pub fn try_again(&self, work: Job) {
-        lock(&self.again).push_back(work);
+    /// Tries a job again after all others.
+    pub fn try_again(&self, job: Job) {
+        lock(&self.jobs).again.push_back(job);
     }
 
     pub fn begin_second_attempts(&self) {
-        self.is_second.store(true, Ordering::SeqCst);
+        lock(&self.jobs).is_second = true;
     }
 
     /// Why the run ends early, if it does.
@@ -144,9 +164,9 @@ impl Queue {
     }
 }
 
-impl Drop for Planning<'_> {
+impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        lock(&self.0.first).planning -= 1;
-        self.0.planned.notify_all();
+        lock(&self.0.jobs).opening -= 1;
+        self.0.opened.notify_all();
     }
 }

@@ -9,24 +9,24 @@ use serde::Serialize;
 /// Where long videos are cut. Records depend on it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct SegmentPlan {
-    /// Length of a part.
+    /// Length of a segment.
     pub segment: Duration,
-    /// Time that is tracked before each part.
+    /// Time that is tracked before each segment.
     pub warm_up: Duration,
 }
 
 impl SegmentPlan {
-    /// The parts of a video that takes this long, s. The last one may be up to half longer or
+    /// The segments of a video that takes this long, s. The last one may be up to half longer or
     /// shorter than the others.
-    pub fn parts(&self, seconds: f64) -> Vec<Segment> {
+    pub fn segments(&self, seconds: f64) -> Vec<Segment> {
         let segment = self.segment.as_secs_f64();
         let count = (seconds / segment).round().max(1.0) as u32;
         let start = |number: u32| f64::from(number) * segment;
-        let part = |number| Segment {
+        let segment = |number| Segment {
             start: (number > 0).then(|| start(number)),
             stop: (number + 1 < count).then(|| start(number + 1)),
         };
-        (0..count).map(part).collect()
+        (0..count).map(segment).collect()
     }
 }
 
@@ -35,16 +35,19 @@ mod tests {
     use super::*;
 
     fn starts(segment: u64, seconds: f64) -> Vec<(Option<f64>, Option<f64>)> {
-        let grid = SegmentPlan {
+        let plan = SegmentPlan {
             segment: Duration::from_secs(segment),
             warm_up: Duration::from_secs(2),
         };
-        let parts = grid.parts(seconds);
-        parts.iter().map(|part| (part.start, part.stop)).collect()
+        let segments = plan.segments(seconds);
+        segments
+            .iter()
+            .map(|segment| (segment.start, segment.stop))
+            .collect()
     }
 
     #[test]
-    fn parts_are_equally_long() {
+    fn segments_are_equally_long() {
         assert_eq!(starts(60, 89.0), [(None, None)]);
         let two = [(None, Some(60.0)), (Some(60.0), None)];
         assert_eq!(starts(60, 91.0), two);

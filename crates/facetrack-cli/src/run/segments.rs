@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Long videos, which are tracked in parts at the same time.
+//! Long videos, which are tracked in segments at the same time.
 //!
-//! The parts are in the folder for unfinished files, each with a record and a marker of its own,
-//! until the record of the whole video is done. So a run that was interrupted continues with the
-//! parts that are left.
+//! The segments are in the folder for unfinished files, each with a record and a status file of its
+//! own, until the record of the whole video is done. So a run that was interrupted continues with
+//! the segments that are left.
 //!
-//! Parts are joined only if each begins exactly where the one before ends, and none is damaged.
-//! Otherwise the video is tracked as a whole.
+//! Segments are joined only if each begins exactly where the one before ends, and none is damaged.
+//! Otherwise the video is tracked as a whole. Messages call them parts, as `--segment` does.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -23,198 +23,167 @@ use super::inputs::Video;
 use super::key;
 use super::names;
 use super::plan::VideoJob;
+use super::queue::{Job, Target};
 use super::status_file::StatusFile;
 use super::video_lock::VideoLock;
 
-/// A video in parts.
+/// A video in segments.
 #[derive(Debug)]
 pub struct SegmentedVideo {
-    /// Index of the video.
-    pub index: usize,
-    key: String,
-    record: PathBuf,
     start: Instant,
-    parts: Vec<Video>,
+    segments: Vec<Video>,
     progress: Mutex<Progress>,
 }
 
-/// How far a video in parts is.
+/// Progress of a video in segments.
 #[derive(Debug)]
 struct Progress {
-    /// The video, and its claim, which is held until the record is done.
+    /// The video, and its lock, which is held until the record is done.
     video: Option<(VideoJob, VideoLock)>,
-    /// The accounts of the parts that are done.
+    /// The status of each segment that is done.
     done: Vec<Option<StatusFile>>,
-    /// Why the parts cannot be joined.
+    /// Why the segments cannot be joined.
     misfit: Option<String>,
 }
 
-/// All parts of a video are done.
-#[derive(Debug)]
-pub struct Finished {
-    pub task: VideoJob,
-    pub claim: VideoLock,
-    /// The account of the video; `None` if it has to be tracked as a whole.
-    pub marker: Option<StatusFile>,
-}
-
-/// A part of a video to track.
+/// A segment to track.
 #[derive(Debug)]
 pub struct SegmentJob {
-    pub group: Arc<SegmentedVideo>,
+    pub video: Arc<SegmentedVideo>,
+    /// Number of the segment, from 0.
     pub number: usize,
-    /// Attempts that ended with the worker.
-    pub attempts: u32,
 }
 
 impl SegmentJob {
-    /// The part as a video.
-    pub fn video(&self) -> &Video {
-        &self.group.parts[self.number]
+    /// The segment as a video.
+    pub fn segment(&self) -> &Video {
+        &self.video.segments[self.number]
     }
 
-    /// Key of the record of the part.
-    pub fn key(&self) -> String {
-        format!("{} {}", self.group.key, self.number)
+    /// Number of the segment, from 0, and their count.
+    pub fn position(&self) -> (usize, usize) {
+        (self.number, self.video.segments.len())
     }
 
-    /// Number of parts of the video.
-    pub fn count(&self) -> usize {
-        self.group.parts.len()
+    /// The status of the segment, if an earlier run has tracked it and nothing has changed since; any
+    /// status if the segments cannot be joined, because this one need not be tracked then.
+    pub fn known(&self, key: &str) -> Option<Box<StatusFile>> {
+        if lock(&self.video.progress).misfit.is_some() {
+            return Some(Box::default());
+        }
+        let status = StatusFile::read(&self.segment().record).ok()??;
+        let is_valid = status.key == key && status.outcome.status.has_record();
+        let is_valid = is_valid && self.digest(&status).is_ok_and(|it| it == status.digest);
+        is_valid.then_some(status)
     }
 
-    /// The account of an earlier run that has tracked the part, if neither it nor the record was
-    /// changed since then.
-    pub fn known(&self) -> Option<Box<StatusFile>> {
-        let marker = StatusFile::read(&self.video().record).ok()??;
-        let is_valid = marker.key == self.key() && marker.outcome.status.has_record();
-        let is_valid = is_valid && self.digest(&marker).is_ok_and(|it| it == marker.digest);
-        is_valid.then_some(marker)
-    }
-
-    /// Keeps the account of the part.
+    /// Writes the status of the segment.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, marker: &StatusFile) -> io::Result<()> {
-        let digest = self.digest(marker)?;
-        let marker = StatusFile {
-            digest,
-            ..marker.clone()
+    pub fn keep(&self, status: &StatusFile) -> io::Result<()> {
+        let status = StatusFile {
+            digest: self.digest(status)?,
+            ..status.clone()
         };
-        marker.write(&self.video().record)
+        status.write(&self.segment().record)
     }
 
-    /// A hash of the account and the record of the part.
-    fn digest(&self, marker: &StatusFile) -> io::Result<String> {
-        let account = StatusFile {
+    /// Compares the segment with its neighbours. After the last one, joins the records and returns
+    /// the video with its status; `None` in place of a status if it has to be tracked as a whole.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn finish(
+        &self,
+        status: StatusFile,
+        video: &Video,
+        ready: &Ready,
+    ) -> io::Result<Option<(VideoJob, VideoLock, Option<StatusFile>)>> {
+        let (done, misfit, job_and_lock) = {
+            let progress = &mut *lock(&self.video.progress);
+            progress.done[self.number] = Some(status);
+            progress.misfit = progress
+                .misfit
+                .take()
+                .or(misfit(&progress.done, self.number));
+            let Some(done) = progress.done.iter().cloned().collect::<Option<Vec<_>>>() else {
+                return Ok(None);
+            };
+            (done, progress.misfit.clone(), progress.video.take())
+        };
+        let Some((mut job, lock)) = job_and_lock else {
+            return Ok(None);
+        };
+        let joined = match misfit {
+            Some(reason) => Err(reason),
+            None => self.video.joined(&done, &video.record)?,
+        };
+        let status = joined.map(|outcome| StatusFile {
+            seconds: self.video.start.elapsed().as_secs_f64(),
+            attempts: done.iter().map(|it| it.attempts).max().unwrap_or(0),
+            ..StatusFile::new(&job.key, video, ready, outcome)
+        });
+        let status = status.map_err(|reason| job.whole = Some(reason)).ok();
+        Ok(Some((job, lock, status)))
+    }
+
+    /// A hash of the status and the record of the segment.
+    fn digest(&self, status: &StatusFile) -> io::Result<String> {
+        let has_record = status.outcome.status.has_record() && status.outcome.frames > 0;
+        let status = StatusFile {
             digest: String::new(),
-            ..marker.clone()
+            ..status.clone()
         };
-        let has_record = marker.outcome.status.has_record() && marker.outcome.frames > 0;
-        let record = if has_record {
-            key::hash_of_file(&self.video().record)?
-        } else {
-            String::new()
-        };
-        let text = serde_json::to_string(&account)? + &record;
+        let mut text = serde_json::to_string(&status)?;
+        if has_record {
+            text += &key::hash_of_file(&self.segment().record)?;
+        }
         Ok(sha256(text.as_bytes()))
     }
 }
 
 impl SegmentedVideo {
-    /// Divides a video into parts.
-    pub fn divide(
-        task: VideoJob,
-        claim: VideoLock,
-        video: &Video,
-        parts: &[Segment],
-    ) -> Vec<SegmentJob> {
-        let own = |(number, part): (usize, &Segment)| Video {
-            segment: *part,
-            record: names::part(&video.record, number),
+    /// Divides a video into segments.
+    pub fn divide(job: VideoJob, lock: VideoLock, video: &Video, segments: &[Segment]) -> Vec<Job> {
+        let own = |(number, segment): (usize, &Segment)| Video {
+            segment: *segment,
+            record: names::segment(&video.record, number),
             ..video.clone()
         };
-        let parts: Vec<_> = parts.iter().enumerate().map(own).collect();
-        let count = parts.len();
-        let group = Arc::new(Self {
-            index: task.index,
-            key: task.key.clone(),
-            record: video.record.clone(),
+        let (index, key, count) = (job.index, job.key.clone(), segments.len());
+        let video = Arc::new(Self {
             start: Instant::now(),
+            segments: segments.iter().enumerate().map(own).collect(),
             progress: Mutex::new(Progress {
-                video: Some((task, claim)),
+                video: Some((job, lock)),
                 done: vec![None; count],
                 misfit: None,
             }),
-            parts,
         });
-        let task = |number| SegmentJob {
-            group: group.clone(),
-            number,
+        let job = |number| Job {
+            index,
+            key: format!("{key} {number}"),
             attempts: 0,
-        };
-        (0..count).map(task).collect()
-    }
-
-    /// Whether the parts cannot be joined. Then the others need not be tracked.
-    pub fn has_misfit(&self) -> bool {
-        lock(&self.progress).misfit.is_some()
-    }
-
-    /// Takes the account of a part, and compares it with its neighbours. After the last part, joins
-    /// the records of all parts.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn finish_part(
-        &self,
-        number: usize,
-        marker: StatusFile,
-        video: &Video,
-        ready: &Ready,
-    ) -> io::Result<Option<Finished>> {
-        let (parts, misfit, video_and_claim) = {
-            let progress = &mut *lock(&self.progress);
-            progress.done[number] = Some(marker);
-            progress.misfit = progress.misfit.take().or(misfit(&progress.done, number));
-            let Some(parts) = progress.done.iter().cloned().collect::<Option<Vec<_>>>() else {
-                return Ok(None);
-            };
-            (parts, progress.misfit.clone(), progress.video.take())
-        };
-        let Some((mut task, claim)) = video_and_claim else {
-            return Ok(None);
-        };
-        let joined = match misfit {
-            Some(reason) => Err(reason),
-            None => self.joined(&parts)?,
-        };
-        let marker = match joined {
-            Ok(outcome) => Some(StatusFile {
-                seconds: self.start.elapsed().as_secs_f64(),
-                attempts: parts.iter().map(|part| part.attempts).max().unwrap_or(0),
-                ..StatusFile::new(&self.key, video, ready, outcome)
+            target: Target::Segment(SegmentJob {
+                video: video.clone(),
+                number,
             }),
-            Err(reason) => {
-                task.whole = Some(reason);
-                None
-            }
         };
-        Ok(Some(Finished {
-            task,
-            claim,
-            marker,
-        }))
+        (0..count).map(job).collect()
     }
 
     /// The outcome of the whole video, after joining the records; or why they cannot be joined.
-    fn joined(&self, parts: &[StatusFile]) -> io::Result<Result<Outcome, String>> {
-        let outcome = outcome(parts);
+    fn joined(
+        &self,
+        segments: &[StatusFile],
+        record: &Path,
+    ) -> io::Result<Result<Outcome, String>> {
+        let outcome = outcome(segments);
         if !outcome.status.has_record() {
             return Ok(Ok(outcome));
         }
-        match self.join(parts) {
+        match self.join(segments, record) {
             Ok(reason) => Ok(reason.map_or(Ok(outcome), Err)),
             Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
             Err(error) => Ok(Err(error.to_string())),
@@ -222,27 +191,27 @@ impl SegmentedVideo {
     }
 
     /// Writes the record. Returns why it lacks a part of the video, if it does.
-    fn join(&self, parts: &[StatusFile]) -> io::Result<Option<String>> {
-        let joined = names::next(&self.record);
+    fn join(&self, segments: &[StatusFile], record: &Path) -> io::Result<Option<String>> {
+        let joined = names::next(record);
         remove_if_there(&joined)?;
         let mut file = BufWriter::new(File::create_new(&joined)?);
-        let stated = parts.iter().find_map(|part| part.outcome.stated);
-        let parts = self.parts.iter().zip(parts);
-        let parts = parts.map(|(video, marker)| joining::Part {
+        let stated = segments.iter().find_map(|segment| segment.outcome.stated);
+        let segments = self.segments.iter().zip(segments);
+        let segments = segments.map(|(video, status)| joining::Part {
             record: video.record.clone(),
-            before: marker.outcome.before.clone(),
+            before: status.outcome.before.clone(),
         });
-        let parts: Vec<_> = parts.collect();
-        let reason = joining::join(&parts, stated.unwrap_or_default(), &mut file)?;
+        let segments: Vec<_> = segments.collect();
+        let reason = joining::join(&segments, stated.unwrap_or_default(), &mut file)?;
         file.get_ref().sync_all()?;
         Ok(reason)
     }
 }
 
-/// Why a part and its neighbours cannot be joined, as far as they are done.
-fn misfit(parts: &[Option<StatusFile>], number: usize) -> Option<String> {
+/// Why a segment and its neighbours cannot be joined, as far as they are done.
+fn misfit(segments: &[Option<StatusFile>], number: usize) -> Option<String> {
     let outcome = |number: usize| {
-        let outcome = &parts.get(number)?.as_ref()?.outcome;
+        let outcome = &segments.get(number)?.as_ref()?.outcome;
         outcome.status.has_record().then_some(outcome)
     };
     let (own, name) = (outcome(number)?, number + 1);
@@ -252,17 +221,22 @@ fn misfit(parts: &[Option<StatusFile>], number: usize) -> Option<String> {
     if own.decode_errors + own.error_frames > 0 {
         return Some(format!("part {name} is damaged"));
     }
-    let gap = |part: usize| {
-        let (before, after) = (outcome(part.checked_sub(1)?)?, outcome(part)?);
+    let gap = |segment: usize| {
+        let (before, after) = (outcome(segment.checked_sub(1)?)?, outcome(segment)?);
         let is_exact = joining::goes_on(&before.last, &after.before);
-        (!is_exact).then(|| format!("part {} does not begin where part {part} ends", part + 1))
+        (!is_exact).then(|| {
+            format!(
+                "part {} does not begin where part {segment} ends",
+                segment + 1
+            )
+        })
     };
     gap(number).or_else(|| gap(number + 1))
 }
 
-/// Adds up the outcomes of the parts.
-fn outcome(parts: &[StatusFile]) -> Outcome {
-    let outcomes = || parts.iter().map(|part| &part.outcome);
+/// Adds up the outcomes of the segments.
+fn outcome(segments: &[StatusFile]) -> Outcome {
+    let outcomes = || segments.iter().map(|segment| &segment.outcome);
     let count = |of: fn(&Outcome) -> u64| outcomes().map(of).sum();
     let whole = Outcome {
         status: Status::Complete,
@@ -279,11 +253,15 @@ fn outcome(parts: &[StatusFile]) -> Outcome {
     let Some(failed) = outcomes().position(|it| !it.status.has_record()) else {
         return whole;
     };
-    let message = parts[failed].outcome.message.clone().unwrap_or_default();
+    let message = segments[failed].outcome.message.clone().unwrap_or_default();
     Outcome {
-        status: parts[failed].outcome.status,
-        cause: parts[failed].outcome.cause,
-        message: Some(format!("part {} of {}: {message}", failed + 1, parts.len())),
+        status: segments[failed].outcome.status,
+        cause: segments[failed].outcome.cause,
+        message: Some(format!(
+            "part {} of {}: {message}",
+            failed + 1,
+            segments.len()
+        )),
         ..whole
     }
 }
@@ -293,8 +271,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_decides_for_the_whole() {
-        let part = |status, frames, message: Option<&str>| StatusFile {
+    fn a_segment_decides_for_the_whole() {
+        let segment = |status, frames, message: Option<&str>| StatusFile {
             outcome: Outcome {
                 status,
                 frames,
@@ -303,11 +281,11 @@ mod tests {
             },
             ..StatusFile::default()
         };
-        let good = part(Status::Complete, 10, None);
-        let empty = part(Status::Truncated, 0, None);
+        let good = segment(Status::Complete, 10, None);
+        let empty = segment(Status::Truncated, 0, None);
         let whole = outcome(&[good.clone(), good.clone(), empty]);
         assert_eq!((whole.status, whole.frames), (Status::Complete, 20));
-        let failed = part(Status::Failed, 0, Some("no luck"));
+        let failed = segment(Status::Failed, 0, Some("no luck"));
         let both = outcome(&[good, failed]);
         assert_eq!(both.status, Status::Failed);
         assert_eq!(both.message.as_deref(), Some("part 2 of 2: no luck"));

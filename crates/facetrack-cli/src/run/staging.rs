@@ -2,9 +2,9 @@
 //! Videos that are fetched to a local file before they are tracked: `--fetch`.
 
 use std::env;
+use std::error::Error;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -51,15 +51,7 @@ pub struct Staging {
 /// A fetched video. It is removed when this is dropped, with everything next to it.
 pub struct Staged {
     _folder: TempDir,
-    local: PathBuf,
-}
-
-/// Why a video was not fetched.
-#[derive(Debug, PartialEq)]
-pub enum Unfetched {
-    /// The run ends.
-    Stopped,
-    Failed(String),
+    pub local: PathBuf,
 }
 
 impl Staging {
@@ -83,19 +75,15 @@ impl Staging {
     ///
     /// # Errors
     /// The command failed, took too long, or the run ends.
-    pub fn fetch(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, Unfetched> {
-        let fetched = self.run(video, is_stopped);
-        fetched.map_err(|unfetched| match unfetched {
-            Unfetched::Failed(reason) => {
-                let (video, program) = (video.display(), self.command.program());
-                Unfetched::Failed(format!("{video} was not fetched: `{program}` {reason}"))
-            }
-            Unfetched::Stopped => Unfetched::Stopped,
+    pub fn fetch(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, String> {
+        self.run(video, is_stopped).map_err(|reason| {
+            let (video, program) = (video.display(), self.command.program());
+            format!("{video} was not fetched: `{program}` {reason}")
         })
     }
 
     /// Runs the command. Each attempt has a folder of its own.
-    fn run(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, Unfetched> {
+    fn run(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, Box<dyn Error>> {
         let folder = TempDir::new_in(&self.folder)?;
         let local = folder.path().join(local_name(video));
         let mut command = self.command.command(video, &local)?;
@@ -118,11 +106,10 @@ impl Staging {
             } else {
                 &said
             };
-            return Err(Unfetched::Failed(format!("ended ({status}): {said}")));
+            return Err(format!("ended ({status}): {said}").into());
         }
         if !local.exists() {
-            let reason = format!("has not created the file {LOCAL}");
-            return Err(Unfetched::Failed(reason));
+            return Err(format!("has not created the file {LOCAL}").into());
         }
         Ok(Staged {
             _folder: folder,
@@ -131,25 +118,21 @@ impl Staging {
     }
 
     /// Waits until the command has ended.
-    fn wait(&self, child: &ProcessGroup, is_stopped: impl Fn() -> bool) -> Result<(), Unfetched> {
+    fn wait(
+        &self,
+        child: &ProcessGroup,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<(), &'static str> {
         let start = Instant::now();
         while !child.ends_within(POLL) {
             if is_stopped() {
-                return Err(Unfetched::Stopped);
+                return Err("was stopped");
             }
             if self.timeout.is_some_and(|limit| start.elapsed() > limit) {
-                return Err(Unfetched::Failed("took longer than --timeout".to_owned()));
+                return Err("took longer than --timeout");
             }
         }
         Ok(())
-    }
-}
-
-impl Deref for Staged {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.local
     }
 }
 
@@ -186,12 +169,6 @@ fn is_left(entry: &DirEntry) -> io::Result<bool> {
     let mut lock = file::open(&entry.path().join(LOCK))?;
     let is_of_here = file::read_from(&mut lock, BOOT_ID_SIZE)? == boot_id()?;
     Ok(is_of_here && lock.try_lock().is_ok())
-}
-
-impl From<io::Error> for Unfetched {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
 }
 
 /// A short name, with the suffix of the video if that is an ordinary one.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Markers: `<record>.done` says that a video is done, and how. A record is done only with its
-//! marker.
+//! Status files: `<record>.done` says that a video is done, and how. A record is done only with its
+//! status file.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
 use facetrack_assets::file;
 use facetrack_assets::replacement::Replacement;
@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::inputs::Video;
 use super::names;
 
-/// Maximum size of a marker. Our choice: those of parts have the faces of their warm-up.
+/// Maximum size of a status file. Our choice: those of segments have the faces of their warm-up.
 const MAX_SIZE: u64 = 64 << 20;
 
-/// The account of a video.
+/// The status of a video.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusFile {
@@ -35,32 +35,22 @@ pub struct StatusFile {
     pub engine: String,
     pub device: String,
     pub device_reason: String,
-    /// Why a long video was not tracked in parts.
+    /// Why a long video was not tracked in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
-    /// Of a part: a hash of its record and of this account.
+    /// For a segment: a hash of its record and of this status.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
     /// The basis of the key. It is only in the file.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub basis: Value,
-    /// The account of a later attempt, whose result was worse: the record is still the earlier one.
+    /// The status of a later attempt, whose result was worse: the record is still the earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Box<StatusFile>>,
 }
 
-/// Why there is no marker, although something has its name.
-#[derive(Debug)]
-pub struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
 impl StatusFile {
-    /// The account of a video with an engine.
+    /// The status of a video with an engine.
     pub fn new(key: &str, video: &Video, ready: &Ready, outcome: Outcome) -> Self {
         Self {
             key: key.to_owned(),
@@ -74,38 +64,38 @@ impl StatusFile {
         }
     }
 
-    /// The marker of a record; `None` if there is none.
+    /// The status file of a record; `None` if there is none.
     ///
     /// # Errors
-    /// [`Unreadable`] if something else has its name.
-    pub fn read(record: &Path) -> Result<Option<Box<Self>>, Unreadable> {
+    /// The reason why something that has its name is none.
+    pub fn read(record: &Path) -> Result<Option<Box<Self>>, String> {
         let path = names::status_file(record);
         let reason = match file::read_itself(&path, MAX_SIZE) {
             Err(error) if names::is_absent(&error) => return Ok(None),
             // As a power failure may leave it.
             Ok(text) if text.is_empty() => return Ok(None),
             Ok(text) => match Self::parse(&text) {
-                Some(marker) => return Ok(Some(marker)),
-                None => "is not a marker of `facetrack run`".to_owned(),
+                Some(status_file) => return Ok(Some(status_file)),
+                None => "is not a status file of `facetrack run`".to_owned(),
             },
             Err(error) => format!("cannot be read: {error}"),
         };
-        Err(Unreadable(names::in_the_way(&path, reason)))
+        Err(names::in_the_way(&path, reason))
     }
 
-    /// The marker of the next record, which is whole then.
+    /// The status file of the next record, which is whole then.
     pub fn of_next(record: &Path) -> Option<Box<Self>> {
         Self::read(&names::next(record)).ok()?
     }
 
-    /// A text with a key is a marker.
+    /// A text with a key is a status file.
     fn parse(text: &[u8]) -> Option<Box<Self>> {
         let object: Value = serde_json::from_slice(text).ok()?;
         object.get("key")?.as_str()?;
         serde_json::from_value(object).ok().map(Box::new)
     }
 
-    /// Writes the marker of a record, which is in the folder for unfinished files.
+    /// Writes the status file of a record, which is in the folder for unfinished files.
     ///
     /// # Errors
     /// Those of the system.
@@ -153,11 +143,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_files_are_no_markers() {
+    fn other_files_are_no_status_files() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("a.json");
         assert!(StatusFile::read(&record).unwrap().is_none());
-        for (text, is_marker) in [
+        for (text, is_status_file) in [
             ("", Some(false)),
             ("{\"key\":\"k\"}", Some(true)),
             ("my notes", None),
@@ -166,11 +156,11 @@ mod tests {
         ] {
             fs::write(names::status_file(&record), text).unwrap();
             let read = StatusFile::read(&record).ok().map(|it| it.is_some());
-            assert_eq!(read, is_marker, "{text}");
+            assert_eq!(read, is_status_file, "{text}");
         }
         fs::remove_file(names::status_file(&record)).unwrap();
         std::os::unix::fs::symlink("/dev/zero", names::status_file(&record)).unwrap();
-        let error = StatusFile::read(&record).unwrap_err().to_string();
+        let error = StatusFile::read(&record).unwrap_err();
         assert!(error.contains("a.json.done cannot be read"), "{error}");
     }
 }

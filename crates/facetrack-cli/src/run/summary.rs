@@ -18,7 +18,7 @@ pub struct Summary {
     total: usize,
     start: Instant,
     /// All settled videos.
-    pub reports: Vec<VideoResult>,
+    pub results: Vec<VideoResult>,
     /// Why videos are tracked.
     reasons: HashMap<usize, String>,
 }
@@ -46,51 +46,51 @@ pub fn is_hopeless(status: Status) -> bool {
 }
 
 impl Summary {
-    pub fn new(total: usize, tasks: &[VideoJob]) -> Self {
-        let reasons = tasks.iter().map(|task| (task.index, task.reason.clone()));
+    pub fn new(total: usize, jobs: &[VideoJob]) -> Self {
+        let reasons = jobs.iter().map(|job| (job.index, job.reason.clone()));
         Self {
             total,
             start: Instant::now(),
-            reports: Vec::new(),
+            results: Vec::new(),
             reasons: reasons.collect(),
         }
     }
 
     /// The settled videos that are not complete, in the order of the input.
     pub fn incomplete(&self) -> Vec<&VideoResult> {
-        let mut reports: Vec<_> = self.reports.iter().collect();
-        reports.retain(|report| report.marker.outcome.status != Status::Complete);
-        reports.sort_by_key(|report| report.index);
-        reports
+        let mut results: Vec<_> = self.results.iter().collect();
+        results.retain(|result| result.status.outcome.status != Status::Complete);
+        results.sort_by_key(|result| result.index);
+        results
     }
 
     /// The indexes of the videos that are not settled.
     pub fn unsettled(&self) -> Vec<usize> {
-        let settled: HashSet<_> = self.reports.iter().map(|report| report.index).collect();
+        let settled: HashSet<_> = self.results.iter().map(|result| result.index).collect();
         (0..self.total).filter(|it| !settled.contains(it)).collect()
     }
 
     /// Whether every video is complete.
     pub fn is_complete(&self) -> bool {
-        self.reports.len() == self.total && self.incomplete().is_empty()
+        self.results.len() == self.total && self.incomplete().is_empty()
     }
 
     /// The status of the only video; `None` if there are several, or it is not settled.
     pub fn only_status(&self) -> Option<Status> {
-        let report = self.reports.first().filter(|_| self.total == 1)?;
-        Some(report.marker.outcome.status)
+        let result = self.results.first().filter(|_| self.total == 1)?;
+        Some(result.status.outcome.status)
     }
 
     /// Videos that are not settled.
     pub fn open(&self) -> usize {
-        self.total - self.reports.len()
+        self.total - self.results.len()
     }
 
     /// The videos that this run has tracked, counted by the reason.
     fn reasons(&self) -> BTreeMap<&str, usize> {
-        let tracked = self.reports.iter().filter(|report| report.is_tracked());
+        let tracked = self.results.iter().filter(|result| result.is_tracked());
         let mut counts = BTreeMap::new();
-        for reason in tracked.filter_map(|report| self.reasons.get(&report.index)) {
+        for reason in tracked.filter_map(|result| self.reasons.get(&result.index)) {
             *counts.entry(reason.as_str()).or_default() += 1;
         }
         counts
@@ -98,12 +98,12 @@ impl Summary {
 
     pub fn figures(&self) -> Figures {
         let count = |is_meant: fn(&Outcome) -> bool| {
-            let outcomes = self.reports.iter().map(|report| &report.marker.outcome);
+            let outcomes = self.results.iter().map(|result| &result.status.outcome);
             outcomes.filter(|it| is_meant(it)).count()
         };
         let tracked = || {
-            let tracked = self.reports.iter().filter(|report| report.is_tracked());
-            tracked.map(|report| &report.marker.outcome)
+            let tracked = self.results.iter().filter(|result| result.is_tracked());
+            tracked.map(|result| &result.status.outcome)
         };
         let seconds = tracked().filter_map(|it| it.video_seconds);
         let mut reasons = self.reasons();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::run::status_file::StatusFile;
 
-    fn report(index: usize, status: Status, is_new: bool, faces: u64) -> VideoResult {
+    fn result(index: usize, status: Status, is_new: bool, faces: u64) -> VideoResult {
         let outcome = Outcome {
             status,
             frames: 10,
@@ -169,7 +169,7 @@ mod tests {
             video_seconds: Some(HOUR),
             ..Outcome::default()
         };
-        let marker = StatusFile {
+        let status = StatusFile {
             outcome,
             attempts: u32::from(status != Status::Skipped),
             ..StatusFile::default()
@@ -177,7 +177,7 @@ mod tests {
         VideoResult {
             index,
             is_new,
-            marker: Box::new(marker),
+            status: Box::new(status),
         }
     }
 
@@ -188,12 +188,12 @@ mod tests {
         summary
             .reasons
             .insert(3, "again (video changed)".to_owned());
-        summary.reports.extend([
-            report(3, Status::Failed, true, 0),
-            report(0, Status::Complete, true, 5),
-            report(1, Status::Complete, false, 5),
-            report(2, Status::Truncated, true, 0),
-            report(4, Status::Skipped, true, 0),
+        summary.results.extend([
+            result(3, Status::Failed, true, 0),
+            result(0, Status::Complete, true, 5),
+            result(1, Status::Complete, false, 5),
+            result(2, Status::Truncated, true, 0),
+            result(4, Status::Skipped, true, 0),
         ]);
         let table = summary.table();
         let figures = serde_json::to_value(summary.figures()).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     fn a_run_of_one_video() {
         let mut summary = Summary::new(1, &[]);
         assert!(!summary.is_complete());
-        summary.reports.push(report(0, Status::Complete, false, 0));
+        summary.results.push(result(0, Status::Complete, false, 0));
         assert!(summary.is_complete());
         assert_eq!(summary.only_status(), Some(Status::Complete));
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Claims: a run locks a file in the folder for unfinished files while it tracks a video. It stays
+//! Locks: a run locks a file in the folder for unfinished files while it tracks a video. It stays
 //! if the run is killed, which shows whose folder it is.
 //!
-//! A record and its marker are replaced together, at the end of an attempt:
+//! A record and its status file are replaced together, at the end of an attempt:
 //!
 //! 1. The next record is whole and on disk, in the folder.
-//! 2. Its marker is written there, under the name of the next record. From here on, the attempt
+//! 2. Its status file is written there, under the name of the next record. From here on, the attempt
 //!    counts.
-//! 3. The next record takes the name of the record, then its marker that of the marker.
+//! 3. The next record takes the name of the record, then its status file that of the status file.
 //! 4. The rest of the folder is removed.
 //!
-//! A kill before step 2 leaves the earlier record with its marker. After it, the next run repeats
+//! A kill before step 2 leaves the earlier record with its status file. After it, the next run repeats
 //! the steps that are missing, before it looks at the video.
 
 use std::fs::{self, File};
@@ -53,14 +53,14 @@ pub fn recover(record: &Path) -> io::Result<()> {
         let _ = fs::remove_dir(names::folder(record));
         return Ok(());
     }
-    VideoLock::new(record)?.map_or(Ok(()), |claim| claim.release())
+    VideoLock::new(record)?.map_or(Ok(()), |lock| lock.release())
 }
 
 impl VideoLock {
-    /// Claims the video of `record`. `None` if another run tracks the video now.
+    /// Locks the video of `record`. `None` if another run tracks the video now.
     ///
     /// # Errors
-    /// The claim cannot be created.
+    /// The lock cannot be created.
     pub fn new(record: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             create_folder(record)?;
@@ -70,18 +70,18 @@ impl VideoLock {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 file => file?,
             };
-            let claim = Self {
+            let video = Self {
                 _file: file,
                 record: record.to_owned(),
             };
-            claim.recover()?;
-            return Ok(Some(claim));
+            video.recover()?;
+            return Ok(Some(video));
         }
         Ok(None)
     }
 
     fn recover(&self) -> io::Result<()> {
-        let Some(marker) = StatusFile::of_next(&self.record) else {
+        let Some(status_file) = StatusFile::of_next(&self.record) else {
             return Ok(());
         };
         let is_known = StatusFile::read(&self.record).is_ok_and(|known| known.is_some());
@@ -90,7 +90,7 @@ impl VideoLock {
         } else {
             Existing::Kept
         };
-        match self.replace(&marker, existing) {
+        match self.replace(&status_file, existing) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             replaced => replaced,
         }
@@ -104,29 +104,29 @@ impl VideoLock {
         names::clear(&self.record)
     }
 
-    /// Gives up the claim. The marker and the record stay, and so do unfinished files.
+    /// Gives up the lock. The status file and the record stay, and so do unfinished files.
     ///
     /// # Errors
-    /// The claim cannot be removed.
+    /// The lock cannot be removed.
     pub fn release(&self) -> io::Result<()> {
         names::remove_empty(&self.record)
     }
 
-    /// Replaces the marker, and the record if there is a next one.
+    /// Replaces the status file, and the record if there is a next one.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
-    pub fn finish(&self, marker: &StatusFile, existing: Existing) -> io::Result<()> {
+    pub fn finish(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
-        if !marker.last().outcome.status.has_record() || marker.later.is_some() {
+        if !status_file.last().outcome.status.has_record() || status_file.later.is_some() {
             remove_if_there(&next)?;
         }
-        marker.write(&next)?;
-        self.replace(marker, existing)?;
+        status_file.write(&next)?;
+        self.replace(status_file, existing)?;
         self.release()
     }
 
-    fn replace(&self, marker: &StatusFile, existing: Existing) -> io::Result<()> {
+    fn replace(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         let renamed = match existing {
             Existing::Kept => rename_new(&next, &self.record),
@@ -145,7 +145,7 @@ impl VideoLock {
         fs::rename(names::status_file(&next), names::status_file(&self.record))?;
         sync_folder(&self.record)?;
         // Parts stay with a failed video, for another attempt.
-        if marker.last().outcome.status != Status::Failed {
+        if status_file.last().outcome.status != Status::Failed {
             self.clear()?;
         }
         Ok(())
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use facetrack_jobs::Outcome;
 
-    fn marker(key: &str, status: Status) -> StatusFile {
+    fn status_file(key: &str, status: Status) -> StatusFile {
         StatusFile {
             key: key.to_owned(),
             outcome: Outcome::without_record(status, ""),
@@ -173,11 +173,13 @@ mod tests {
     }
 
     fn key(record: &Path) -> Option<String> {
-        StatusFile::read(record).unwrap().map(|marker| marker.key)
+        StatusFile::read(record)
+            .unwrap()
+            .map(|status_file| status_file.key)
     }
 
     #[test]
-    fn a_record_and_its_marker_are_replaced_together() {
+    fn a_record_and_its_status_file_are_replaced_together() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("a.json");
         for (name, status, text) in [
@@ -185,12 +187,11 @@ mod tests {
             ("second", Status::Truncated, "second"),
             ("third", Status::Failed, "second"),
         ] {
-            let claim = VideoLock::new(&record).unwrap().expect("no other run");
+            let lock = VideoLock::new(&record).unwrap().expect("no other run");
             assert!(names::is_begun(&record));
             assert!(VideoLock::new(&record).unwrap().is_none());
             fs::write(names::next(&record), name).unwrap();
-            claim
-                .finish(&marker(name, status), Existing::Replaced)
+            lock.finish(&status_file(name, status), Existing::Replaced)
                 .unwrap();
             assert_eq!(key(&record).as_deref(), Some(name));
             assert_eq!(fs::read_to_string(&record).unwrap(), text);
@@ -202,12 +203,12 @@ mod tests {
     fn a_record_that_appears_meanwhile_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("a.json");
-        let claim = VideoLock::new(&record).unwrap().expect("no other run");
+        let lock = VideoLock::new(&record).unwrap().expect("no other run");
         fs::write(names::next(&record), "own").unwrap();
         fs::write(&record, "other").unwrap();
-        let finished = claim.finish(&marker("k", Status::Complete), Existing::Kept);
+        let finished = lock.finish(&status_file("k", Status::Complete), Existing::Kept);
         assert_eq!(finished.unwrap_err().kind(), ErrorKind::AlreadyExists);
-        drop(claim);
+        drop(lock);
         recover(&record).unwrap();
         assert_eq!(fs::read_to_string(&record).unwrap(), "other");
         assert_eq!(key(&record), None);
@@ -221,16 +222,16 @@ mod tests {
             let record = folder.path().join(format!("{step}.json"));
             fs::write(&record, "old").unwrap();
             fs::write(names::status_file(&record), r#"{"key":"old"}"#).unwrap();
-            let claim = VideoLock::new(&record).unwrap().expect("no other run");
+            let lock = VideoLock::new(&record).unwrap().expect("no other run");
             let next = names::next(&record);
             fs::write(&next, "new").unwrap();
             if step > 0 {
-                marker("new", Status::Complete).write(&next).unwrap();
+                status_file("new", Status::Complete).write(&next).unwrap();
             }
             if step > 1 {
                 fs::rename(&next, &record).unwrap();
             }
-            drop(claim);
+            drop(lock);
             recover(&record).unwrap();
             let want = if step > 0 { "new" } else { "old" };
             assert_eq!(fs::read_to_string(&record).unwrap(), want, "{step}");

@@ -49,7 +49,7 @@ pub fn keep(inputs: &mut Inputs, lists: &[&Path]) {
         if let Some(input) = own.find(|path| read.contains(&places.of(path))) {
             let input = input.display();
             video.refusal = Some(format!(
-                "its record or marker would replace the input {input}. Set --out, or list it with \
+                "its record or status file would replace the input {input}. Set --out, or list it with \
                  another id"
             ));
             continue;

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use facetrack_assets::locate::TELEMETRY_VARIABLE;
 use facetrack_jobs::{Answer, Ready, Request, Setup, SetupError, send};
 
-use super::arguments::RunArguments;
 use super::process_group::ProcessGroup;
 use crate::pipe::{self, LastLine};
 use crate::{env as exported, output};
@@ -27,34 +26,25 @@ const PROGRAM: &str = "facetrack-worker";
 /// How often limits and signals are checked while a worker starts.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Time beyond `--timeout` for a worker to start. Our choice: short limits are meant for videos.
-const START: Duration = Duration::from_secs(3);
-
 /// Time to read the last answers of a worker that has ended. Our choice: they are in memory.
 const REST: Duration = Duration::from_secs(1);
 
 /// Maximum length of an answer, bytes. Our choice: one with the faces of a long warm-up is some MB.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// Answers that are kept for a lane. Our choice; it takes them as they come.
+/// Answers that are kept for a dispatcher. Our choice; it takes them as they come.
 const ANSWERS: usize = 16;
 
 /// Lines of a worker that are shown for a video. Our choice.
 const MAX_LINES: usize = 100;
 
-/// How workers start, and the engine that they have.
-pub struct Crew {
-    start: Start,
-    pub ready: Ready,
-}
-
 /// How workers start.
-struct Start {
-    setup: Setup,
-    /// Maximum time.
-    limit: Option<Duration>,
+pub struct WorkerSettings {
+    pub setup: Setup,
+    /// Maximum time to start; `None` for any.
+    pub limit: Option<Duration>,
     /// Whether the run ends.
-    stop: Arc<AtomicBool>,
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A running worker.
@@ -64,47 +54,12 @@ pub struct Worker {
     requests: Sender<Vec<u8>>,
     answers: Receiver<Answer>,
     last_words: LastLine,
-    lines: Arc<Lines>,
+    lines: Arc<LineCount>,
 }
 
 /// Counts the lines of a worker that were shown for its video.
 #[derive(Default)]
-struct Lines(AtomicUsize);
-
-impl Crew {
-    /// Starts the first worker, whose engine all others have.
-    ///
-    /// # Errors
-    /// The program cannot be started, or refuses the settings.
-    pub fn start(
-        arguments: &RunArguments,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<(Self, Worker), SetupError> {
-        let setup = Setup {
-            engine: arguments.engine.clone(),
-            properties: arguments.properties(),
-            decoder_threads: arguments.decoder_threads(),
-        };
-        let start = Start {
-            setup,
-            limit: arguments.timeout.map(|limit| limit + START),
-            stop: stop.clone(),
-        };
-        let (worker, ready) = Worker::start(&start)?;
-        Ok((Self { start, ready }, worker))
-    }
-
-    /// Starts another worker.
-    ///
-    /// # Errors
-    /// The reason why it does not start.
-    pub fn worker(&self) -> Result<Worker, String> {
-        let started = Worker::start(&self.start);
-        started
-            .map(|(worker, _)| worker)
-            .map_err(|refused| refused.message)
-    }
-}
+struct LineCount(AtomicUsize);
 
 fn not_started(error: &io::Error) -> String {
     let program = program().display().to_string();
@@ -124,29 +79,32 @@ fn program() -> PathBuf {
 impl Worker {
     /// Starts a worker, and waits until its engine is loaded. A worker that ends before that is
     /// started once more: something may have killed it.
-    fn start(start: &Start) -> Result<(Self, Ready), SetupError> {
-        let (mut worker, ready) = Self::start_once(start)?;
+    ///
+    /// # Errors
+    /// The program cannot be started, or refuses the settings.
+    pub fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
+        let (mut worker, ready) = Self::start_once(settings)?;
         if let Some(ready) = ready {
             return Ok((worker, ready));
         }
         output::complain(format_args!("{}. It is started once more", worker.end()));
-        let (mut worker, ready) = Self::start_once(start)?;
+        let (mut worker, ready) = Self::start_once(settings)?;
         match ready {
             Some(ready) => Ok((worker, ready)),
             None => Err(SetupError::other(worker.end())),
         }
     }
 
-    fn start_once(start: &Start) -> Result<(Self, Option<Ready>), SetupError> {
+    fn start_once(settings: &WorkerSettings) -> Result<(Self, Option<Ready>), SetupError> {
         let mut worker = Self::spawn().map_err(|error| SetupError::other(not_started(&error)))?;
-        let sent = worker.send(&Request::Setup(start.setup.clone()));
+        let sent = worker.send(&Request::Setup(settings.setup.clone()));
         sent.map_err(SetupError::other)?;
-        let ready = worker.loaded(start)?;
+        let ready = worker.loaded(settings)?;
         Ok((worker, ready))
     }
 
     /// Waits until the engine is loaded; `None` if the worker has ended.
-    fn loaded(&mut self, start: &Start) -> Result<Option<Ready>, SetupError> {
+    fn loaded(&mut self, settings: &WorkerSettings) -> Result<Option<Ready>, SetupError> {
         let begun = Instant::now();
         loop {
             match self.answer(POLL) {
@@ -155,10 +113,10 @@ impl Worker {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
-            if start.stop.load(Ordering::Relaxed) {
+            if settings.stop.load(Ordering::Relaxed) {
                 return Err(SetupError::other("stopped while the engine was loaded"));
             }
-            if start.limit.is_some_and(|limit| begun.elapsed() > limit) {
+            if settings.limit.is_some_and(|limit| begun.elapsed() > limit) {
                 let reason = format!("{PROGRAM} took longer than --timeout to load the engine");
                 return Err(SetupError::other(reason));
             }
@@ -182,7 +140,7 @@ impl Worker {
         };
         let (requests, lines_to_send) = channel();
         let (sender, answers) = sync_channel(ANSWERS);
-        let lines = Arc::new(Lines::default());
+        let lines = Arc::new(LineCount::default());
         let (of_stdout, of_stderr) = (lines.clone(), lines.clone());
         thread::spawn(move || write_lines(stdin, &lines_to_send));
         thread::spawn(move || read_answers(stdout, &sender, &of_stdout));
@@ -244,7 +202,7 @@ impl Worker {
     }
 }
 
-impl Lines {
+impl LineCount {
     /// Shows a line, unless there were too many.
     fn show(&self, line: &str) {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
@@ -261,7 +219,7 @@ fn write_lines(mut stdin: impl Write, lines: &Receiver<Vec<u8>>) {
     let _ = lines.iter().try_for_each(|line| stdin.write_all(&line));
 }
 
-fn read_answers(stdout: impl Read, sender: &SyncSender<Answer>, lines: &Lines) {
+fn read_answers(stdout: impl Read, sender: &SyncSender<Answer>, lines: &LineCount) {
     for line in pipe::lines(stdout, MAX_ANSWER) {
         // Libraries may print lines of their own.
         let Ok(answer) = serde_json::from_str(&line) else {
