@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MPL-2.0
-"""Indexes of folders of records. They can be rebuilt from the markers and records at any time."""
+"""Indexes of folders of records. They can be rebuilt from the status files and records at any time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._tables import FACE_COLUMNS, UnreadableRecord, read
 
 Source = Union[str, "os.PathLike[str]"]
 
-# Suffix of a marker. The rest of its path below the folder is the id of the video.
+# Suffix of a status file. The rest of its path below the folder is the id of the video.
 MARKER = ".json.done"
 
 # How a Parquet file begins.
@@ -32,13 +32,13 @@ PARQUET = b"PAR1"
 # Maximum size of a marker in bytes. Our choice: it has a few hundred.
 MARKER_SIZE = 1 << 20
 
-# Suffix of a folder that an interrupted run has left. Its markers are of parts of a video.
+# Suffix of a folder that an interrupted run has left. Its status files are of parts of a video.
 PARTS = ".json.parts"
 
 # Statuses of videos with a record.
 RECORDED = ("complete", "truncated")
 
-# Markers that are values of Python at one time. Our choice.
+# Status files that are values of Python at one time. Our choice.
 BATCH = 10_000
 
 # Types of the columns of an index, by the annotations of `Status`.
@@ -49,12 +49,12 @@ def _type(annotation: str) -> pa.DataType:
     return TYPES[annotation.removeprefix("Optional[").removesuffix("]")]
 
 
-# Columns of an index. Markers of later versions may have more keys.
+# Columns of an index. Status files of later versions may have more keys.
 VIDEO_COLUMNS = pa.schema([(it.name, _type(str(it.type))) for it in fields(Status) if it.name != "new"])
 
 
 def index(*sources: Source) -> pa.Table:
-    """A row for each video with a marker below the folders, sorted by id. A source may also be an index in a file.
+    """A row for each video with a status file below the folders, sorted by id. A source may also be an index in a file.
 
     `id` is the path of the record in its folder, without `.json`. Of rows with the same id, the row of the last source is
     kept. A marker that cannot be read has no status, and its message says why.
@@ -77,7 +77,7 @@ def _tables_of(source: Path) -> Iterator[pa.Table]:
 
 
 def _markers(folder: Path) -> Iterator[str]:
-    """Markers below a folder. An entry that cannot be read or named is left out with a warning."""
+    """Status files below a folder. An entry that cannot be read or named is left out with a warning."""
 
     def fail(error: OSError) -> None:
         if error.filename == os.fspath(folder):
@@ -125,12 +125,12 @@ def _row(folder: Path, path: str) -> dict[str, Any]:
     try:
         values = _values(json.loads(read_regular(path, MARKER_SIZE).decode()))
     except (OSError, ValueError, RecursionError) as error:
-        values = {"message": f"the marker cannot be read ({error}). Run `facetrack run` again"}
+        values = {"message": f"the status file cannot be read ({error}). Run `facetrack run` again"}
     return {**values, "id": video, "record": record}
 
 
 def _values(marker: Any) -> dict[str, Any]:
-    """The values of a marker. pyarrow would change some that have another type than their column."""
+    """The values of a status file. pyarrow would change some that have another type than their column."""
     if not isinstance(marker, dict):
         raise ValueError("it is no object")
     values = {field.name: marker.get(field.name) for field in VIDEO_COLUMNS}

@@ -55,7 +55,7 @@ class Interrupted(RunError):
 
 @dataclass(frozen=True)
 class Status:
-    """The result of a video: its marker, as described in docs/run.md.
+    """The result of a video: its status file, as described in docs/run.md.
 
     id: Name among all videos.
     record: Path of the JSON record, also if there is none.

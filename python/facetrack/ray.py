@@ -32,7 +32,7 @@ from ._run import Option, RunError, Video, run
 # Columns of the input.
 ROW = pa.schema({"uri": pa.string(), "id": pa.string(), "start": pa.float64(), "stop": pa.float64()})
 
-# Status of a video that has no marker. No other run has this name for a status.
+# Status of a video that has no status file. No other run has this name for a status.
 OPEN = "open"
 
 # Blocks for each slot of the cluster, so that all slots end at about the same time, and the size that

@@ -113,7 +113,7 @@ def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
         assert "cannot be read" in table["message"][1].as_py()
 
 
-# Values that a marker cannot have.
+# Values that a status file cannot have.
 WRONG = (
     f'"frames":{"9" * 30}',
     '"frames":1.5',
@@ -210,7 +210,7 @@ def test_the_command_writes_the_same_index(tmp_path: Path) -> None:
     facetrack.write_index(tmp_path / "python.parquet", out)
     command(tmp_path / "python.parquet", "--to", tmp_path / "again.parquet")
     assert (tmp_path / "again.parquet").read_bytes() == path.read_bytes()
-    # A damaged marker has only a place and a message.
+    # A damaged status file has only a place and a message.
     (out / "deep/clip0.json.done").write_text('{"key":')
     command(out, "--to", path)
     rows, wanted = (table.drop_columns("message").to_pylist() for table in (pq.read_table(path), facetrack.index(out)))

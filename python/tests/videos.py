@@ -102,7 +102,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def stamps(folder: Path) -> dict[str, int]:
-    """When each marker below a folder was written, by its path.
+    """When each status file below a folder was written, by its path.
 
     Folders of parts vanish during a run: `os.walk` passes over them, `Path.rglob` fails.
     """
@@ -125,7 +125,7 @@ def processes(*words: str) -> list[int]:
 
 
 def statuses(folder: Path) -> dict[str, str]:
-    """The status of each video with a marker below a folder, by its id."""
+    """The status of each video with a status file below a folder, by its id."""
     table = facetrack.index(folder)
     return dict(zip(table["id"].to_pylist(), table["status"].to_pylist()))
 

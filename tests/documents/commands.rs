@@ -169,7 +169,7 @@ fn blocks_that_are_not_run_have_a_reason() {
 fn blocks_are_in_known_languages() {
     for page in pages::guides().filter(|page| page != "ARCHITECTURE.md") {
         for block in pages::blocks(&page) {
-            let known = ["sh", "text", "rust", "python", "c", "toml", "r"];
+            let known = ["sh", "text", "rust", "python", "c", "toml", "r", "mermaid"];
             assert!(
                 known.contains(&block.language.as_str()),
                 "{page}: {}",
