@@ -30,8 +30,10 @@ PARITY = drawn_face pictures_are litert yield
 .DEFAULT_GOAL = help
 .PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features audit msrv crates deb dist reproducible test-install install uninstall clean
 
+##@ Use
+
 help: ## List the targets
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
+	@sed -n -e 's/^##@ \(.*\)/\n\1:/p' -e 's/^\([a-z0-9-]*\):.*## /  \1\t/p' Makefile | expand -t 18
 
 demo: setup ## Track a sample clip and show the result; sets up everything first
 	scripts/demo.sh $(FACETRACK) $(TARGET)/demo.json
@@ -50,11 +52,33 @@ build: packages ## Build the plugin in release
 	mkdir -p $(PLUGINS)
 	ln -sf ../libgstfacetrack.so $(PLUGINS)/libgstfacetrack.so
 
+install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR, STRIP)
+	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
+	install -D $(STRIP) -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
+	install -D $(STRIP) -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
+	install -D $(STRIP) -m 755 $(WORKER) '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
+
+uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
+	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack' '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
+
+doctor: $(FACETRACK) ## Say what is installed and what is missing, with the commands that install it
+	@$(FACETRACK) doctor
+
+env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built plugin
+	@$(FACETRACK) env
+
+# Without GStreamer, so that the doctor can say that GStreamer is missing.
+$(FACETRACK):
+	cargo build --release --locked --package facetrack-cli
+
 packages: ## Install missing system packages
 	scripts/system-packages.sh
 
-test-packages: packages
-	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
+clean: ## Remove what was built; fetched files stay
+	cargo clean
+	cargo clean --manifest-path fuzz/Cargo.toml
+
+##@ Develop
 
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace --no-run
@@ -65,48 +89,37 @@ test: test-packages ## Run every test; sets up what is missing first
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender
 
-test-cluster: test-packages ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
-	scripts/system-packages.sh slurmctld slurmd slurm-client munge
-	cargo build --locked --features test-faults
-	$(TARGET)/debug/facetrack fetch
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh clusters pytest -q python/tests/clusters
+test-packages: packages
+	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
 
-test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (Debian, 1 GB)
-	scripts/system-packages.sh blender
-	cargo build --locked
-	$(TARGET)/debug/facetrack fetch
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
+lint: ## Check formatting, lints, types and documentation, and that library and command need no GStreamer
+	cargo fmt --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
+	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
 
-test-debian13: ## Run every test in Rust with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
-	scripts/test-debian13.sh
+features: ## Check the library with each engine alone, by default, and with everything
+	for engine in mediapipe opencv-haar opencv-yunet opencv-yunet-pyfeat openseeface eos insightface scripted; do \
+		cargo check --locked --package facetrack --lib --no-default-features --features $$engine || exit 1; \
+	done
+	cargo check --locked --package facetrack --lib
+	cargo check --locked --package facetrack --lib --all-features
 
-test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
-	scripts/test-deb.sh
-
-test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an emulator (Debian, root or sudo)
-	cargo build --locked
-	$(TARGET)/debug/facetrack fetch
-	mkdir -p $(TARGET)/debug/gstreamer-1.0
-	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
-	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0 $(PARITY)
-
-test-bits: packages ## Compare records of this processor with those of emulated ones, byte for byte (Debian, x86-64, rustup)
-	scripts/system-packages.sh qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg
-	rustup target add aarch64-unknown-linux-gnu
-	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
-	scripts/test-bits.sh $(TARGET)/debug/facetrack $(TARGET)
-
-# What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond SSE3.
-test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian, x86-64)
-	@[ "$(HOST)" = x86_64-unknown-linux-gnu ] || { echo "test-old-cpu needs an x86-64 machine, not $(HOST)" >&2; exit 1; }
-	scripts/system-packages.sh qemu-user
-	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
-	$(OLD_CPU)='qemu-x86_64 -cpu Nehalem' cargo test --locked --package facetrack --test engines -- $(PARITY)
-	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
+audit: ## Check licences, origin and known vulnerabilities of the dependencies
+	scripts/audit.sh
 
 attack: test-packages ## Attack the elements for FACTOR times as long as make test does (20)
 	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
 	FACETRACK_ATTACK=$(or $(FACTOR),20) cargo test --locked --test attack
+
+# Seconds for each target.
+SECONDS = 60
+
+fuzz: ## Fuzz every reader for SECONDS each, or only TARGETS, from fuzz/corpus on
+	scripts/system-packages.sh g++
+	fuzz/run $(SECONDS) $(TARGETS)
 
 soak: setup ## Play FRAMES frames (100000) and LOADS loads (1000) per engine and check memory; ENGINES limits it
 	eval "$$($(FACETRACK) env)" && cargo bench --locked --bench soak -- $(or $(FRAMES),100000) $(or $(LOADS),1000) $(ENGINES)
@@ -138,51 +151,62 @@ bench: setup ## Write BENCHMARKS.md, or renew its SECTIONS; REPEATS=<rounds>; OP
 	eval "$$($(FACETRACK) env)" && benches/report.py $(if $(REPEATS),--repeats $(REPEATS)) \
 		$(if $(OPENSEEFACE),--openseeface '$(OPENSEEFACE)') $(SECTIONS)
 
-# Seconds for each target.
-SECONDS = 60
-
-fuzz: ## Fuzz every reader for SECONDS each, or only TARGETS, from fuzz/corpus on
-	scripts/system-packages.sh g++
-	fuzz/run $(SECONDS) $(TARGETS)
-
 pictures: setup ## Redraw the pictures of the documentation from a portrait in the public domain
 	scripts/system-packages.sh python3-matplotlib ffmpeg
 	$(FACETRACK) fetch pictures
 	eval "$$($(FACETRACK) env)" && scripts/pictures.sh "$$($(FACETRACK) path astronaut.png)" docs/pictures
 
-doctor: $(FACETRACK) ## Say what is installed and what is missing, with the commands that install it
-	@$(FACETRACK) doctor
+test-cluster: test-packages ## Test on clusters of two nodes on this machine, by Ray and by Slurm (Debian, root, 1 GB)
+	scripts/system-packages.sh slurmctld slurmd slurm-client munge
+	cargo build --locked --features test-faults
+	$(TARGET)/debug/facetrack fetch
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh clusters pytest -q python/tests/clusters
 
-env: $(FACETRACK) ## Print the exports that let gst-launch-1.0 find the built plugin
-	@$(FACETRACK) env
+test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (Debian, 1 GB)
+	scripts/system-packages.sh blender
+	cargo build --locked
+	$(TARGET)/debug/facetrack fetch
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
 
-# Without GStreamer, so that the doctor can say that GStreamer is missing.
-$(FACETRACK):
-	cargo build --release --locked --package facetrack-cli
-
-lint: ## Check formatting, lints, types and documentation, and that library and command need no GStreamer
-	cargo fmt --check
-	cargo fmt --check --manifest-path fuzz/Cargo.toml
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
-	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
-	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
-
-features: ## Check the library with each engine alone, by default, and with everything
-	for engine in mediapipe opencv-haar opencv-yunet opencv-yunet-pyfeat openseeface eos insightface scripted; do \
-		cargo check --locked --package facetrack --lib --no-default-features --features $$engine || exit 1; \
-	done
-	cargo check --locked --package facetrack --lib
-	cargo check --locked --package facetrack --lib --all-features
-
-audit: ## Check licences, origin and known vulnerabilities of the dependencies
-	scripts/audit.sh
+##@ Release
 
 msrv: packages ## Check that the oldest supported Rust is enough (rustup)
 	scripts/msrv.sh
 
-crates: packages ## Pack every crate as for a registry, print the sizes, and build each from its package
-	cargo publish --workspace --dry-run --locked
+test-debian13: ## Run every test in Rust with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
+	scripts/test-debian13.sh
+
+test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an emulator (Debian, root or sudo)
+	cargo build --locked
+	$(TARGET)/debug/facetrack fetch
+	mkdir -p $(TARGET)/debug/gstreamer-1.0
+	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
+	scripts/test-aarch64.sh $(TARGET)/debug/facetrack $(TARGET)/debug/gstreamer-1.0 $(PARITY)
+
+test-bits: packages ## Compare records of this processor with those of emulated ones, byte for byte (Debian, x86-64, rustup)
+	scripts/system-packages.sh qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg
+	rustup target add aarch64-unknown-linux-gnu
+	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
+	scripts/test-bits.sh $(TARGET)/debug/facetrack $(TARGET)
+
+# What a processor of 2008 has: SSE4.2, no AVX. The other one has nothing beyond SSE3.
+test-old-cpu: test-packages ## Test the engines on emulated processors without AVX and without SSE4 (Debian, x86-64)
+	@[ "$(HOST)" = x86_64-unknown-linux-gnu ] || { echo "test-old-cpu needs an x86-64 machine, not $(HOST)" >&2; exit 1; }
+	scripts/system-packages.sh qemu-user
+	cargo build --locked --package facetrack-cli && $(TARGET)/debug/facetrack fetch
+	$(OLD_CPU)='qemu-x86_64 -cpu Nehalem' cargo test --locked --package facetrack --test engines -- $(PARITY)
+	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
+
+deb: packages ## Build the Debian package into target/deb
+	scripts/system-packages.sh appstream debhelper
+	scripts/deb.sh
+
+test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
+	scripts/test-deb.sh
+
+test-install: packages ## Compare what cargo-c and meson install, and link the plugin into a program in C
+	scripts/system-packages.sh meson
+	scripts/test-install.sh $(TARGET)/install
 
 dist: packages ## Write a tarball with the sources of all crates, and the bills of materials, to $(TARGET)/dist
 	scripts/system-packages.sh xz-utils
@@ -191,23 +215,5 @@ dist: packages ## Write a tarball with the sources of all crates, and the bills 
 reproducible: dist ## Build this tarball in two folders without a network, and compare the programs
 	scripts/reproducible.sh $(TARGET)/dist/gst-plugin-facetrack-$(VERSION).tar.xz
 
-test-install: packages ## Compare what cargo-c and meson install, and link the plugin into a program in C
-	scripts/system-packages.sh meson
-	scripts/test-install.sh $(TARGET)/install
-
-deb: packages ## Build the Debian package into target/deb
-	scripts/system-packages.sh appstream debhelper
-	scripts/deb.sh
-
-install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR, STRIP)
-	@[ -e $(TARGET)/release/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
-	install -D $(STRIP) -m 755 $(TARGET)/release/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
-	install -D $(STRIP) -m 755 $(FACETRACK) '$(DESTDIR)$(PREFIX)/bin/facetrack'
-	install -D $(STRIP) -m 755 $(WORKER) '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
-
-uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
-	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack' '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
-
-clean: ## Remove what was built; fetched files stay
-	cargo clean
-	cargo clean --manifest-path fuzz/Cargo.toml
+crates: packages ## Pack every crate as for a registry, print the sizes, and build each from its package
+	cargo publish --workspace --dry-run --locked
