@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, iter};
 
 use gst::prelude::*;
@@ -25,6 +25,9 @@ use gstfacetrack::meta::FaceTrackMeta;
 const WIDTH: usize = 320;
 const HEIGHT: usize = 240;
 const CAPS: &str = "video/x-raw,format=RGB,width=320,height=240,framerate=25/1";
+
+/// Maximum time to load an engine in the background.
+const LOADING: Duration = Duration::from_secs(60);
 
 /// A frame with a face.
 fn frame(index: u64) -> gst::Buffer {
@@ -200,13 +203,15 @@ fn a_runtime_that_is_replaced_while_it_is_used_does_no_harm() {
         assert_eq!(status(&mut harness, 1), before);
         // Another engine in the same process uses the library in memory.
         element.set_property_from_str("engine", "mediapipe");
-        let switched = (2..100).any(|index| {
-            thread::sleep(Duration::from_millis(20));
-            harness.push(frame(index)).expect("it flows");
-            let buffer = harness.pull().expect("a frame for a frame");
-            let report = FaceTrackMeta::read(&buffer).expect("metadata");
-            report.source.engine == "mediapipe" && report.status == FrameStatus::Tracked
-        });
+        let start = Instant::now();
+        let switched = (2..)
+            .take_while(|_| start.elapsed() < LOADING)
+            .any(|index| {
+                harness.push(frame(index)).expect("it flows");
+                let buffer = harness.pull().expect("a frame for a frame");
+                let report = FaceTrackMeta::read(&buffer).expect("metadata");
+                report.source.engine == "mediapipe" && report.status == FrameStatus::Tracked
+            });
         assert!(switched, "{:?}", bus::warnings(&bus));
         assert_eq!(bus::warnings(&bus), [""; 0]);
         return;

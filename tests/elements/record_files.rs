@@ -8,10 +8,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use std::{iter, thread};
 
 use gst::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value as Json;
 
 use crate::common::child::{arguments, child, is_child};
@@ -207,6 +209,21 @@ fn of_many_writers_none_loses_a_record() {
     assert!(taken > 10, "{taken}");
 }
 
+/// Receives a message each time a sink waits for a reader of `pipe`.
+fn waiting_for_reader(pipe: &Path) -> Receiver<()> {
+    let category = gst::DebugCategory::get("trackjsonsink").expect("its category");
+    category.set_threshold(gst::DebugLevel::Info);
+    let text = format!("waiting for a reader of {}", pipe.display());
+    let (sender, waiting) = mpsc::channel();
+    gst::log::add_log_function(move |_, _, _, _, _, _, message| {
+        if message.get().is_some_and(|it| it.as_str() == text) {
+            // The test may have ended.
+            let _ = sender.send(());
+        }
+    });
+    waiting
+}
+
 #[test]
 fn a_pipe_without_a_reader_is_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -221,8 +238,9 @@ fn a_pipe_without_a_reader_is_waited_for() {
     // Nobody ever reads.
     let mut sink = start();
     let element = sink.element.clone();
+    let waiting = waiting_for_reader(&pipe);
     let stopping = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(200));
+        waiting.recv().expect("it waits");
         element.set_state(gst::State::Null).expect("it stops");
     });
     let pushed = sink.harness.push(nth(0));
@@ -231,9 +249,9 @@ fn a_pipe_without_a_reader_is_waited_for() {
 
     // A reader that comes late gets everything.
     let mut sink = start();
-    let late = pipe.clone();
+    let (late, waiting) = (pipe.clone(), waiting_for_reader(&pipe));
     let reader = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(200));
+        waiting.recv().expect("it waits");
         let mut text = String::new();
         let read = File::open(late).and_then(|mut pipe| pipe.read_to_string(&mut text));
         read.map(|_| text).expect("a pipe")
@@ -246,6 +264,12 @@ fn a_pipe_without_a_reader_is_waited_for() {
     assert_eq!(text.lines().count(), 102, "a header and a trailer");
 }
 
+/// Whether a pipe takes more.
+fn has_room(pipe: &File) -> bool {
+    let mut descriptors = [PollFd::new(pipe, PollFlags::OUT)];
+    poll(&mut descriptors, Some(&Timespec::default())).expect("a pipe") > 0
+}
+
 #[test]
 fn a_reader_that_stops_reading_does_not_block_a_stop() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -253,14 +277,16 @@ fn a_reader_that_stops_reading_does_not_block_a_stop() {
     mkfifo(&pipe);
     let mut options = File::options();
     // For reading and writing, the pipe can be opened without a partner.
-    let _reader = options.read(true).write(true).open(&pipe).expect("a pipe");
+    let reader = options.read(true).write(true).open(&pipe).expect("a pipe");
     let mut sink = Sink::with(|element| {
         element.set_property("location", path_text(&pipe));
         element.set_property_from_str("format", "jsonl");
     });
     let element = sink.element.clone();
     let stopping = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(500));
+        while has_room(&reader) {
+            thread::yield_now();
+        }
         element.set_state(gst::State::Null).expect("it stops");
     });
     let pushed = (0..10_000).find_map(|n| sink.harness.push(nth(n)).err());

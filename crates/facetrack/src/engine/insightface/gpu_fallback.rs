@@ -189,8 +189,9 @@ fn fell_back(engine: &impl ResizableDetector, reason: String) -> Notice {
     }
 }
 
-/// Claims GPU memory for `wanted`, or for the largest detector input that fits. Returns the reservation,
-/// the size of the input, and the memory that other engines of this process have claimed, bytes.
+/// Reserves GPU memory for `wanted`, or for the largest detector input that fits. Returns the
+/// reservation, the size of the input, and the bytes that other engines of this process have
+/// reserved.
 fn reserve(cuda: &Cuda, wanted: Need) -> Result<(MemoryReservation, usize, u64)> {
     let (mut det_size, mut of_others) = (0, 0);
     let reservation = device::reserve(cuda.index, |claimed| {
