@@ -12,7 +12,7 @@ use crate::options::{
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{
-    self, Decision, GpuPolicyEnv, LibrarySearch, MachineProbe, Placement, Request,
+    self, Decision, GpuPolicy, LibrarySearch, MachineProbe, Placement, Request,
 };
 use facetrack::engine::{self, EngineConfig, EngineError, EngineKind, Finder, Setting};
 use facetrack::report::{ReportSource, options_text};
@@ -216,11 +216,10 @@ fn request(
     let lookup = |variable: &str| env.get(variable);
     // The environment cannot forbid a GPU by its number if the property gives the number.
     let policy_lookup = |variable: &str| {
-        lookup(variable)
-            .filter(|_| variable != GpuPolicyEnv::GPU_NUMBER || explicit.gpu_id.is_none())
+        lookup(variable).filter(|_| variable != GpuPolicy::GPU_NUMBER || explicit.gpu_id.is_none())
     };
     Request {
-        gpu_policy: GpuPolicyEnv::of(&EngineKind::gpu_names(), &policy_lookup),
+        gpu_policy: GpuPolicy::of(&EngineKind::gpu_names(), &policy_lookup),
         gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::field::Field;
 use super::{Defaults, Row, text};
 use facetrack::device::parse_switch;
-use facetrack::device::{DeviceChoice, GpuPolicyEnv};
+use facetrack::device::{DeviceChoice, GpuPolicy};
 use facetrack::engine::EngineKind;
 
 /// Interval, in frames, of profiling lines that a variable switches on, as in the replaced
@@ -183,7 +183,7 @@ pub(crate) struct EnvWarning {
 impl EnvWarning {
     /// The warning of a variable that should switch the GPU off or not, and is invalid.
     pub fn of_gpu_policy(environment: &Environment) -> Option<Self> {
-        let (variable, value) = GpuPolicyEnv::invalid_switch(&|name| environment.get(name))?;
+        let (variable, value) = GpuPolicy::invalid_switch(&|name| environment.get(name))?;
         Some(Self {
             variable,
             value,
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn the_table_has_every_variable() {
         let is_known = |name: &str| variables().any(|(_, variable)| variable.name == name);
-        for name in GpuPolicyEnv::VARIABLES
+        for name in GpuPolicy::VARIABLES
             .into_iter()
             .chain(LibrarySearch::VARIABLES)
         {

@@ -18,7 +18,7 @@ mod validation;
 
 pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
 pub use crate::words::parse_switch;
-pub use gpu_policy::GpuPolicyEnv;
+pub use gpu_policy::GpuPolicy;
 pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
 pub use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};

@@ -396,13 +396,13 @@ fn a_device_that_was_set_is_told_from_one_that_was_not() {
 #[test]
 fn the_environment_gates_the_gpu() {
     let gpu_policy = |set: &[_], env: &[_]| plan(set, env).setup.request.gpu_policy;
-    assert_eq!(gpu_policy(&[], &[]), GpuPolicyEnv::Allowed);
+    assert_eq!(gpu_policy(&[], &[]), GpuPolicy::Allowed);
     for (variable, value) in [
         ("TRACKING_DISABLE_GPU", "1"),
         ("STEP5_ENABLE_GPU", "0"),
         ("STEP5_INSIGHTFACE_CTX_ID", "-1"),
     ] {
-        let closed = GpuPolicyEnv::Disabled {
+        let closed = GpuPolicy::Disabled {
             variable,
             value: value.to_owned(),
         };
@@ -413,7 +413,7 @@ fn the_environment_gates_the_gpu() {
     let set = [engine, ("gpu-id", "-1")];
     assert_eq!(
         gpu_policy(&set, &number),
-        GpuPolicyEnv::Allowed,
+        GpuPolicy::Allowed,
         "the property beats it"
     );
 }

@@ -3,9 +3,7 @@
 
 use std::env;
 
-use facetrack::device::{
-    Check, GpuPolicyEnv, LibrarySearch, MachineProbe, Outcome, Request, examine,
-};
+use facetrack::device::{Check, GpuPolicy, LibrarySearch, MachineProbe, Outcome, Request, examine};
 use facetrack::engine::EngineKind;
 use facetrack_remedies::for_fault;
 
@@ -16,8 +14,8 @@ use crate::places;
 pub fn checks() -> Vec<Finding> {
     let lookup = |name: &str| env::var(name).ok();
     let request = Request {
-        gpu_policy: GpuPolicyEnv::of(&EngineKind::gpu_names(), &lookup),
-        gpu_id: lookup(GpuPolicyEnv::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
+        gpu_policy: GpuPolicy::of(&EngineKind::gpu_names(), &lookup),
+        gpu_id: lookup(GpuPolicy::GPU_NUMBER).and_then(|number| number.trim().parse().ok()),
         libraries: LibrarySearch::of(None, &lookup),
         paths: places::search_paths(),
         visible_devices: lookup("CUDA_VISIBLE_DEVICES"),
@@ -27,7 +25,7 @@ pub fn checks() -> Vec<Finding> {
     findings(&examined, &request.gpu_policy)
 }
 
-fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicyEnv) -> Vec<Finding> {
+fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> Vec<Finding> {
     let mut findings: Vec<Finding> = (1..)
         .zip(examined)
         .map(|(number, (check, outcome))| finding(number, *check, outcome))
@@ -40,7 +38,7 @@ fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicyEnv) -> Vec<Fin
             "a GPU is optional: insightface runs on the CPU with gpu-fallback=true, and every other engine always does",
         )
     });
-    if let GpuPolicyEnv::Disabled { variable, value } = gpu_policy {
+    if let GpuPolicy::Disabled { variable, value } = gpu_policy {
         let variable = if value.is_empty() {
             format!("{variable} is not set")
         } else {
@@ -72,7 +70,7 @@ mod tests {
     use super::*;
     use crate::doctor::finding::section;
 
-    fn shown(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicyEnv) -> String {
+    fn shown(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> String {
         section("GPU", &findings(examined, gpu_policy))
     }
 
@@ -86,7 +84,7 @@ mod tests {
         let mut examined = all_passed();
         examined[4].1 = Outcome::Failed(Fault::NoCudaProvider("/a.so".to_owned()));
         examined[5].1 = Outcome::Skipped(Check::Provider);
-        let told = shown(&examined, &GpuPolicyEnv::Allowed);
+        let told = shown(&examined, &GpuPolicy::Allowed);
         for line in [
             "  ✓ 1/7 NVIDIA device: there\n",
             "  ✗ 5/7 ONNX Runtime with the CUDA provider: this ONNX Runtime has no CUDA provider: /a.so\n      → Install one for NVIDIA GPUs",
@@ -101,11 +99,11 @@ mod tests {
     #[test]
     fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
         let examined = all_passed();
-        let told = shown(&examined, &GpuPolicyEnv::Allowed);
+        let told = shown(&examined, &GpuPolicy::Allowed);
         assert!(told.contains("✓ insightface runs on the GPU"), "{told}");
         assert!(!told.contains('✗'), "{told}");
         for (value, named) in [("1", "✗ VARIABLE=1, "), ("", "✗ VARIABLE is not set, ")] {
-            let gpu_policy = GpuPolicyEnv::Disabled {
+            let gpu_policy = GpuPolicy::Disabled {
                 variable: "VARIABLE",
                 value: value.to_owned(),
             };

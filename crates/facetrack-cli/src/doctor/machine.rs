@@ -86,13 +86,13 @@ fn entry<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facetrack::device::{GpuPolicyEnv, LibrarySearch};
+    use facetrack::device::{GpuPolicy, LibrarySearch};
 
     #[test]
     fn every_variable_that_the_plugin_reads_is_listed() {
         let variables = ["STEP5_TRACKING_ENGINE"]
             .into_iter()
-            .chain(GpuPolicyEnv::VARIABLES)
+            .chain(GpuPolicy::VARIABLES)
             .chain(LibrarySearch::VARIABLES)
             .chain(["CUDA_VISIBLE_DEVICES", "INSIGHTFACE_HOME"])
             .map(|variable| (variable.to_owned(), "1".to_owned()))

@@ -24,7 +24,7 @@ const ALL: &str = "all";
 
 /// Whether the environment allows `device=auto` to use the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GpuPolicyEnv {
+pub enum GpuPolicy {
     /// The GPU may be used.
     Allowed,
     /// This variable with this value disables the GPU.
@@ -36,7 +36,7 @@ pub enum GpuPolicyEnv {
     },
 }
 
-impl GpuPolicyEnv {
+impl GpuPolicy {
     /// The variables that are read.
     pub const VARIABLES: [&'static str; 4] = [DISABLE, NUMBER, ENABLE, ENGINES];
 
@@ -93,8 +93,8 @@ impl GpuPolicyEnv {
 mod tests {
     use super::*;
 
-    fn gpu_policy(variables: &[(&str, &str)]) -> GpuPolicyEnv {
-        GpuPolicyEnv::of(&["insightface"], &|name| {
+    fn gpu_policy(variables: &[(&str, &str)]) -> GpuPolicy {
+        GpuPolicy::of(&["insightface"], &|name| {
             let (_, value) = variables.iter().find(|(own, _)| *own == name)?;
             Some((*value).to_owned())
         })
@@ -121,11 +121,7 @@ mod tests {
                 (DISABLE, "off"),
             ],
         ] {
-            assert_eq!(
-                gpu_policy(variables),
-                GpuPolicyEnv::Allowed,
-                "{variables:?}"
-            );
+            assert_eq!(gpu_policy(variables), GpuPolicy::Allowed, "{variables:?}");
         }
     }
 
@@ -161,7 +157,7 @@ mod tests {
                 "insightface2",
             ),
         ] {
-            let closed = GpuPolicyEnv::Disabled {
+            let closed = GpuPolicy::Disabled {
                 variable: closing,
                 value: value.to_owned(),
             };

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::validation::{gib, validate};
 use super::{
-    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, GpuPolicyEnv, Placement, Probe,
+    Capabilities, Cuda, Decision, DeviceChoice, DriverInfo, Fault, GpuPolicy, Placement, Probe,
     Request, Severity, Unmet,
 };
 
@@ -74,11 +74,11 @@ fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
 fn objection(request: &Request) -> Option<String> {
     match (request.device, &request.gpu_policy) {
         (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),
-        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, GpuPolicyEnv::Allowed) => None,
-        (None, GpuPolicyEnv::Disabled { variable, value }) if value.is_empty() => Some(format!(
+        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, GpuPolicy::Allowed) => None,
+        (None, GpuPolicy::Disabled { variable, value }) if value.is_empty() => Some(format!(
             "the environment does not set {variable}, which enables the GPU"
         )),
-        (None, GpuPolicyEnv::Disabled { variable, value }) => Some(format!(
+        (None, GpuPolicy::Disabled { variable, value }) => Some(format!(
             "the environment sets {variable}={value}, which disables the GPU"
         )),
     }

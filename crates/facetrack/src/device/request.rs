@@ -3,7 +3,7 @@
 
 use smart_default::SmartDefault;
 
-use super::{CudaTuning, DeviceChoice, GpuPolicyEnv, LibrarySearch};
+use super::{CudaTuning, DeviceChoice, GpuPolicy, LibrarySearch};
 use facetrack_assets::locate::SearchPaths;
 
 /// Default maximum of memory that the runtime may take, bytes.
@@ -28,8 +28,8 @@ pub struct Request {
     /// environment lets it.
     pub device: Option<DeviceChoice>,
     /// Whether the environment disables the GPU for the default, `auto`.
-    #[default(GpuPolicyEnv::Allowed)]
-    pub gpu_policy: GpuPolicyEnv,
+    #[default(GpuPolicy::Allowed)]
+    pub gpu_policy: GpuPolicy,
     /// Whether to fall back to the CPU if no GPU can be used.
     #[default(true)]
     pub fallback: bool,

@@ -159,8 +159,8 @@ fn request(device: Option<DeviceChoice>) -> Request {
     }
 }
 
-fn closed(variable: &'static str, value: &str) -> GpuPolicyEnv {
-    GpuPolicyEnv::Disabled {
+fn closed(variable: &'static str, value: &str) -> GpuPolicy {
+    GpuPolicy::Disabled {
         variable,
         value: value.to_owned(),
     }
@@ -354,7 +354,7 @@ fn requests() -> Vec<Request> {
         Some(DeviceChoice::Cuda),
     ];
     let policies = [
-        GpuPolicyEnv::Allowed,
+        GpuPolicy::Allowed,
         closed("TRACKING_DISABLE_GPU", "1"),
         closed("STEP5_ENABLE_GPU", ""),
         closed("STEP5_GPU_ENGINES", "mediapipe"),
@@ -420,7 +420,7 @@ fn insightface_is_where_the_table_has_it() {
             );
             let (reason, questions) = ill.expected();
             let is_kept_away = match wanted.device {
-                None => wanted.gpu_policy != GpuPolicyEnv::Allowed,
+                None => wanted.gpu_policy != GpuPolicy::Allowed,
                 Some(device) => device == DeviceChoice::Cpu,
             };
             if is_kept_away {
