@@ -42,7 +42,7 @@ pub struct Job {
 /// What a job tracks. No other run tracks it.
 #[derive(Debug)]
 pub enum Target {
-    Video(VideoJob, VideoLock),
+    Video(Box<VideoJob>, VideoLock),
     Segment(SegmentJob),
 }
 
@@ -78,7 +78,7 @@ impl Job {
             index: video.index,
             key: video.key.clone(),
             attempts: 0,
-            target: Target::Video(video, lock),
+            target: Target::Video(Box::new(video), lock),
         }
     }
 }
