@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._names import FEATURES
+from ._schema import FACE, Key, find, objects, required
 
 SCHEMAS = ("facetrack-1", "facetrack-2")
 STATUSES = ("tracked", "no-face", "skipped", "gap", "error")
-
-# Number of landmarks of each scheme.
-LANDMARKS = (66, 68, 106, 478)
 
 # Keys of the metadata that the plugin reads, with the Python types of their values.
 HEAD: dict[str, tuple[type, ...]] = {
@@ -28,63 +26,8 @@ HEAD: dict[str, tuple[type, ...]] = {
     "total_frames": (int, type(None)),
 }
 
-# Keys of a face that every record has.
-REQUIRED = (
-    "id",
-    "centroid_x",
-    "centroid_y",
-    "bbox_xmin",
-    "bbox_ymin",
-    "bbox_width",
-    "bbox_height",
-    "confidence",
-)
-
 # Limits of the whole numbers of a face.
 INT32 = (-(2**31), 2**31 - 1)
-
-# Values of the texts that are one of a list.
-WORDS = {
-    "gender": ("female", "male"),
-    "origin": ("detected", "tracked", "held", "predicted"),
-    "blendshapes_source": ("measured", "derived"),
-    "landmark_scheme": ("mediapipe-478", "openseeface-66", "ibug-68", "insightface-106"),
-    "eos_fit.failure": ("no-landmarks", "not-finite", "degenerate", "out-of-frame", "unsolvable"),
-}
-
-# Lengths of the lists of numbers.
-LENGTHS = {
-    "landmarks": tuple(3 * number for number in LANDMARKS),
-    "landmarks_106": (2 * 106,),
-    "box": (4,),
-    "pose.matrix": (16,),
-    "fit.quaternion": (4,),
-    "fit.euler": (3,),
-    "fit.rotation": (3,),
-    "fit.translation": (3,),
-    "eos_fit.rotation": (4,),
-    "eos_fit.origin": (2,),
-}
-
-# Lists of points with so many numbers each.
-POINTS = {"key_points": 2, "fit.landmarks_3d": 3, "fit.projected": 2, "eos_fit.contour": 2}
-
-# Other lists of numbers.
-LISTS = ("embedding", "landmark_confidence", "eos.shape_coeffs", "eos.expression_coeffs")
-
-FLAGS = ("blendshapes_corrected", "fit.success")
-
-# Columns that are numbers, by the beginning of their names.
-NUMBERS = ("blendshapes.", "blendshapes_raw.", "features.", "gaze.", "age", "fit.error", "eos_fit.scale", "eos_fit.residual")
-
-# Objects, with the keys that each of them has.
-OBJECTS = {
-    "pose": ("matrix",),
-    "gaze": tuple(f"{side}.{key}" for side in ("right", "left") for key in ("x", "y", "confidence")),
-    "features": FEATURES,
-    "fit": ("success", "error", "quaternion", "euler", "rotation", "translation", "landmarks_3d", "projected"),
-    "eos": ("shape_coeffs", "expression_coeffs"),
-}
 
 # Keys of an eos_fit that has no failure.
 FIT = ("expressions", "rotation", "origin", "scale", "residual", "contour")
@@ -139,27 +82,39 @@ def check_frames(table: pa.Table) -> None:
 
 def check_faces(table: pa.Table) -> None:
     """Checks the rows of faces."""
-    names = set(table.column_names)
-    for name in REQUIRED:
+    for name in required(FACE):
         _require(table, name, table[name].is_valid())
-    _check_number(table, "confidence")
-    _require(table, "id", pc.match_substring_regex(table["id"], "^obj_[1-9][0-9]*$"))
-    for name in names:
-        if name.startswith(("centroid_", "bbox_")):
-            _require_range(table, name, INT32)
-        elif name in WORDS:
-            _require(table, name, pc.is_in(table[name], pa.array([*WORDS[name], None])))
-        elif name in FLAGS:
-            _require_kind(table, name, pa.types.is_boolean, "true or false")
-        elif name.startswith(NUMBERS):
-            _check_number(table, name)
-        elif name in LENGTHS or name in POINTS or name in LISTS:
-            _check_list(table, name)
-    for name, keys in OBJECTS.items():
-        _check_object(table, name, keys)
+    for name in table.column_names:
+        key = find(name)
+        if key is not None:
+            _check_value(table, name, key)
+    for name, key in objects():
+        _check_object(table, name, required(key))
+    _check_object(table, "features", FEATURES)
     _check_blendshapes(table)
     _check_eos(table)
-    _check_pairs(table)
+    _check_landmarks(table)
+    _require(table, "age", pc.equal(_is_present(table, "age"), _is_present(table, "gender")))
+
+
+def _check_value(table: pa.Table, name: str, key: Key) -> None:
+    """Checks a column against its key in the schema."""
+    kind = key.get("type")
+    if "default" in key and kind != "integer":
+        # The plugin does not read it.
+        return
+    if "enum" in key:
+        _require(table, name, pc.is_in(table[name], pa.array([*key["enum"], None])))
+    elif "pattern" in key:
+        _require(table, name, pc.match_substring_regex(table[name], key["pattern"]))
+    elif kind == "integer":
+        _require_range(table, name, INT32)
+    elif kind == "number":
+        _check_number(table, name)
+    elif kind == "boolean":
+        _require_kind(table, name, pa.types.is_boolean, "true or false")
+    elif kind == "array" and key["items"].get("type") != "string":
+        _check_list(table, name, key)
 
 
 def _check_number(table: pa.Table, name: str) -> None:
@@ -167,16 +122,17 @@ def _check_number(table: pa.Table, name: str) -> None:
     _require(table, name, pc.is_finite(pc.cast(table[name], pa.float32(), safe=False)))
 
 
-def _check_list(table: pa.Table, name: str) -> None:
+def _check_list(table: pa.Table, name: str, key: Key) -> None:
     _require_kind(table, name, lambda kind: kind == pa.list_(pa.float32()), "a list of numbers")
     if not pc.all(pc.is_finite(pc.list_flatten(table[name])), min_count=0).as_py():
         raise Damage(f"`{name}` has a number that is too large")
+    # Numbers of an inner list.
+    width = key["items"].get("maxItems", 1)
     lengths = pc.list_value_length(table[name])
-    if name in LENGTHS:
-        _require(table, name, pc.is_in(lengths, pa.array([*LENGTHS[name], None], pa.int32())))
-    elif name in POINTS:
-        whole = pc.multiply(pc.divide(lengths, POINTS[name]), POINTS[name])
-        _require(table, name, pc.equal(whole, lengths))
+    if "maxItems" in key:
+        _require(table, name, pc.equal(lengths, width * key["maxItems"]))
+    elif width > 1:
+        _require(table, name, pc.equal(pc.multiply(pc.divide(lengths, width), width), lengths))
 
 
 def _check_object(table: pa.Table, name: str, keys: Iterable[str]) -> None:
@@ -220,17 +176,20 @@ def _check_eos(table: pa.Table) -> None:
         _require(table, "eos_fit.expressions", pc.or_(pc.invert(used), pc.equal(*lengths)))
 
 
-def _check_pairs(table: pa.Table) -> None:
-    """Checks keys that come together."""
-    age, gender = _is_present(table, "age"), _is_present(table, "gender")
-    _require(table, "age", pc.equal(age, gender))
-    if "landmark_confidence" in table.column_names and "landmarks" in table.column_names:
-        scores, numbers = (pc.list_value_length(table[name]) for name in ("landmark_confidence", "landmarks"))
+def _check_landmarks(table: pa.Table) -> None:
+    """Checks the numbers of landmarks, and of their scores."""
+    if "landmarks" not in table.column_names:
+        return
+    numbers = pc.list_value_length(table["landmarks"])
+    schemes = {name: 3 * int(name.rpartition("-")[2]) for name in FACE["properties"]["landmark_scheme"]["enum"]}
+    _require(table, "landmarks", pc.is_in(numbers, pa.array([*schemes.values(), None], pa.int32())))
+    if "landmark_scheme" in table.column_names:
+        for name, number in schemes.items():
+            is_other = pc.not_equal(table["landmark_scheme"], name)
+            _require(table, "landmark_scheme", pc.or_(is_other, pc.equal(numbers, number)))
+    if "landmark_confidence" in table.column_names:
+        scores = pc.list_value_length(table["landmark_confidence"])
         _require(table, "landmark_confidence", pc.or_(pc.equal(scores, 0), pc.equal(pc.multiply(scores, 3), numbers)))
-    if "landmark_scheme" in table.column_names and "landmarks" in table.column_names:
-        counts = pc.cast(pc.list_element(pc.split_pattern(table["landmark_scheme"], "-"), 1), pa.int32())
-        numbers = pc.list_value_length(table["landmarks"])
-        _require(table, "landmark_scheme", pc.equal(pc.multiply(counts, 3), numbers))
 
 
 def _is_present(table: pa.Table, name: str) -> Any:

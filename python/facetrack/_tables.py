@@ -18,6 +18,7 @@ import simdjson
 
 from ._checks import Damage, check_count, check_faces, check_frames, check_head
 from ._files import open_regular
+from ._schema import FACE, find_type
 
 T = TypeVar("T")
 
@@ -35,24 +36,11 @@ ROWS = 512
 
 # Columns that every table has, whatever was found. Others are there if a frame or face has them.
 FRAME_COLUMNS = {"frame": pa.int64(), "pts": pa.int64(), "status": pa.string(), "faces": pa.int64()}
+TYPES = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
 FACE_COLUMNS = {
     "frame": pa.int64(),
     "pts": pa.int64(),
-    "id": pa.string(),
-    "centroid_x": pa.int64(),
-    "centroid_y": pa.int64(),
-    "bbox_xmin": pa.int64(),
-    "bbox_xmax": pa.int64(),
-    "bbox_ymin": pa.int64(),
-    "bbox_ymax": pa.int64(),
-    "bbox_width": pa.int64(),
-    "bbox_height": pa.int64(),
-    "confidence": pa.float64(),
-    "is_speaking": pa.bool_(),
-    "speaking_confidence": pa.float64(),
-    "speaking_method": pa.string(),
-    "source": pa.string(),
-    "label": pa.string(),
+    **{name: TYPES[kind] for name in FACE["required"] if (kind := find_type(name)) in TYPES},
 }
 
 

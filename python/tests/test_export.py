@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from videos import clip, sample
 
 import facetrack
+
+ENGINES = ("mediapipe", "eos", "openseeface", "opencv-yunet", "insightface")
 
 # As in recordings of the app.
 LIVE_LINK = [
@@ -103,7 +106,7 @@ def refusal(record: Path, form: str, *options: Any) -> str:
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Verbose records of a real video, by engine. Engines whose models are missing are left out."""
     found = {}
-    for engine in ("mediapipe", "eos", "openseeface", "opencv-yunet"):
+    for engine in ENGINES:
         try:
             out = tmp_path_factory.mktemp(engine)
             (status,) = facetrack.run(sample(), out=out, engine=engine, set={"verbose": True})
@@ -134,28 +137,48 @@ def faces_of(record: Path) -> list[tuple[Any, Any]]:
     return [(frame, face) for frame in frames for face in frame["tracked_objects"]]
 
 
-@pytest.mark.parametrize("engine", ["mediapipe", "eos", "openseeface", "opencv-yunet"])
-def test_tidy_tables_have_what_was_measured(records: dict[str, Path], engine: str) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tidy_tables_are_those_of_the_package(records: dict[str, Path], engine: str) -> None:
     record = of(records, engine)
-    faces = faces_of(record)
-    first = faces[0][1]
-    wanted = ["frame", "pts", "id", "origin"]
-    wanted += ["confidence"] * (first["confidence"] != 0) + ["box.x", "box.y", "box.width", "box.height"]
-    if "pose" in first:
-        wanted += ["pose.yaw", "pose.pitch", "pose.roll", "pose.x", "pose.y", "pose.z"]
-    wanted += [f"blendshapes.{name}" for name in first["blendshapes"] or ()]
-    table = pd.read_csv(export(record, "csv"))
-    assert list(table.columns) == wanted and len(table) == len(faces)
-    for row, (frame, face) in zip(table.to_dict("records"), faces):
-        assert (row["frame"], row["pts"], row["id"], row["origin"]) == (frame["frame"], frame["pts"], face["id"], face["origin"])
-        assert np.allclose([row[f"box.{side}"] for side in ("x", "y", "width", "height")], face["box"], atol=1e-3)
-        for name, value in (face["blendshapes"] or {}).items():
-            assert row[f"blendshapes.{name}"] == pytest.approx(value, rel=1e-6)
-        if "pose" in face:
-            assert row["pose.yaw"] == pytest.approx(face["pose"]["yaw"], abs=1e-3)
-            assert row["pose.z"] == pytest.approx(face["pose"]["matrix"][2][3], rel=1e-6)
-    same = pq.read_table(export(record, "parquet")).to_pandas()
-    pd.testing.assert_frame_equal(same, table, check_dtype=False, check_exact=False, rtol=1e-6)
+    wanted = facetrack.read(record).faces
+    found = pq.read_table(export(record, "parquet", "--landmarks"))
+    assert set(found.column_names) == set(wanted.column_names)
+    for name in wanted.column_names:
+        assert found[name].type == wanted[name].type and found[name].to_pylist() == wanted[name].to_pylist(), name
+    # CSV has the same values. A list has a column for each of its numbers.
+    table = pd.read_csv(export(record, "csv", "--landmarks"))
+    for name in found.column_names:
+        values = found[name].to_pylist()
+        if pa.types.is_list(found[name].type):
+            columns = table[[column for column in table.columns if column.startswith(f"{name}.")]]
+            rows = [row for row, value in zip(columns.to_numpy().tolist(), values) if value and len(value) == columns.shape[1]]
+            assert rows and rows == [value for value in values if value and len(value) == columns.shape[1]], name
+        else:
+            same = pd.Series(values, name=name)
+            pd.testing.assert_series_equal(table[name], same, check_dtype=False, rtol=1e-12)
+
+
+def test_landmarks_are_written_on_request(records: dict[str, Path]) -> None:
+    for engine, records_landmarks in (("mediapipe", {"landmarks"}), ("openseeface", {"landmarks", "landmark_confidence"})):
+        less, all_ = (pq.read_table(export(of(records, engine), "parquet", *more)) for more in ((), ("--landmarks",)))
+        assert set(all_.column_names) - set(less.column_names) == records_landmarks
+
+
+def test_folders_are_exported(tmp_path: Path) -> None:
+    for name in ("a/one.mp4", "two.mp4"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        clip(tmp_path / "in" / name, 5)
+    list(facetrack.run(tmp_path / "in", out=tmp_path / "out", engine="scripted", set={"script": "face"}))
+    export(tmp_path / "out", "csv")
+    tables = tmp_path / "out.csv"
+    assert sorted(str(path.relative_to(tables)) for path in tables.rglob("*.csv")) == ["a/one.csv", "two.csv"]
+    assert len(pd.read_csv(tables / "a/one.csv")) == 5
+    # A record that cannot be exported is left out.
+    (tmp_path / "out/two.json").write_text("{}")
+    line = ["facetrack", "export", tmp_path / "out", "--format", "parquet", "--out", tmp_path / "more"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 1 and "left out: " in done.stderr and "two.json" in done.stderr
+    assert [path.name for path in (tmp_path / "more").rglob("*.parquet")] == ["one.parquet"]
 
 
 def test_landmarks_are_a_list_or_columns(records: dict[str, Path]) -> None:
@@ -279,7 +302,7 @@ def test_values_are_interpolated(records: dict[str, Path]) -> None:
         assert np.allclose(after["pts"], times, atol=1) and after["frame"].tolist() == list(range(1, len(after) + 1))
         assert before["pts"].iloc[-1] - times[-1] < 1e9 / rate
         # Times within a millisecond are the same.
-        for name in ("blendshapes.jawOpen", "box.x", "pose.yaw"):
+        for name in ("blendshapes.jawOpen", "box.0", "pose.yaw"):
             wanted = np.interp(times, before["pts"], before[name])
             step = before[name].diff().abs().max()
             assert np.allclose(after[name], wanted, atol=0.05 * step + 1e-5), name
@@ -290,12 +313,13 @@ def test_smoothing_is_a_gaussian(records: dict[str, Path]) -> None:
     before, after = (columns_of(export(record, "csv", *options)) for options in ((), ("--smooth", 0.05)))
     times = pd.read_csv(export(record, "csv"))["pts"].to_numpy() / 1e9
     distance = np.abs(times[:, None] - times)
-    for name in before:
+    assert before["confidence"].equals(after["confidence"])
+    for name in before.filter(regex=r"^(box\.|pose\.|blendshapes\.)"):
         deviation = 0.0125 if name.startswith("blendshapes.") else 0.05
         weights = np.where(distance <= 3 * deviation, np.exp(-0.5 * (distance / deviation) ** 2), 0)
         wanted = (weights / weights.sum(axis=1, keepdims=True)) @ before[name].to_numpy()
         assert np.allclose(after[name].to_numpy(), wanted, atol=1e-3), name
-    assert after["box.x"].diff().abs().sum() < before["box.x"].diff().abs().sum()
+    assert after["box.0"].diff().abs().sum() < before["box.0"].diff().abs().sum()
 
 
 def test_unfinished_and_other_records(tmp_path: Path) -> None:

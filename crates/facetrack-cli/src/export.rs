@@ -1,49 +1,46 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack export`: a record as a table for other programs, one frame after another.
 
-mod contents;
 mod frame;
 mod livelink;
 mod openface;
 mod resample;
 mod selection;
 mod smooth;
-mod source;
 mod tidy;
 
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use facetrack::replay::Replay;
-use facetrack_assets::file::{self, is_same};
-use facetrack_assets::replacement::Replacement;
+use facetrack_assets::file::is_same;
 
-use contents::Contents;
-use frame::Frame;
-use livelink::LiveLink;
-use openface::OpenFace;
+use frame::{Blend, Frame};
 use resample::Resampled;
 use selection::Selection;
 use smooth::{Deviations, Smoothed};
-use tidy::Tidy;
 
-use crate::error::StoreError;
+use crate::faces::{self, Contents, Rows};
+use crate::index::videos;
 use crate::output;
-use crate::table::{Cell, Column, CsvTable, PARQUET, ParquetTable, Table, check_start};
+use crate::table::{self, Cell, Column, FileFormat};
+
+/// Columns that are only written on request: a face has up to a thousand of these numbers.
+const LANDMARKS: [&str; 3] = ["landmarks", "landmarks_106", "landmark_confidence"];
 
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
 pub struct ExportArguments {
-    /// JSON record, dense or jsonl, finished or not
+    /// JSON record, dense or jsonl, finished or not; or a folder of records that facetrack run wrote
     #[arg(value_name = "RECORD")]
     record: PathBuf,
     /// Format to write
     #[arg(long, value_enum)]
     format: Format,
-    /// File to write
+    /// File to write; of a folder, the folder for a file per record
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Faces to export: all, largest, or ids such as obj_1,obj_3; default: all, and largest with
@@ -63,14 +60,6 @@ pub struct ExportArguments {
     landmarks: bool,
 }
 
-impl ExportArguments {
-    /// Whether the landmarks of a record with these contents are exported.
-    fn needs_landmarks(&self, contents: &Contents) -> bool {
-        let is_openface = self.format == Format::OpenfaceCsv;
-        self.landmarks || is_openface && openface::has_landmarks(contents)
-    }
-}
-
 /// A format to export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -84,6 +73,30 @@ enum Format {
     OpenfaceCsv,
 }
 
+impl Format {
+    fn form(self) -> Form {
+        match self {
+            Self::Csv => tidy::CSV,
+            Self::Parquet => tidy::PARQUET,
+            Self::LivelinkCsv => livelink::FORM,
+            Self::OpenfaceCsv => openface::FORM,
+        }
+    }
+}
+
+/// The description of a format.
+struct Form {
+    file: FileFormat,
+    /// Whether a row has room for one face only.
+    has_one_face: bool,
+    /// Whether the landmarks are written on request.
+    takes_landmarks: bool,
+    /// Whether the landmarks of a record with these contents are always needed.
+    needs_landmarks: fn(&Contents) -> bool,
+    /// The layout for a record with these contents, or the reason why there is none.
+    layout: fn(&Contents) -> Result<Box<dyn Layout>, String>,
+}
+
 /// A way to write frames as rows of a table.
 trait Layout {
     /// The columns of the table.
@@ -94,92 +107,114 @@ trait Layout {
     /// # Errors
     /// The format has no place for the frame.
     fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String>;
+
+    /// A measurement that the record lacks and the format needs.
+    fn warning(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Frames in their order, or the reason why there are no more.
 type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 
-/// Exports the record.
+/// Exports the record, or the records of a folder.
 ///
 /// # Errors
 /// The record cannot be read, has not what the format needs, or the file cannot be written or is
 /// the record.
-pub fn run(arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
-    let path = &arguments.record;
-    let at = |error: String| format!("{}: {error}", path.display());
-    let mut replay = open(path).map_err(at)?;
-    if is_same(path, &arguments.out) {
-        return Err(at("--out is the record. Name another file".to_owned()).into());
+///
+/// Returns a failure if a record of a folder was left out.
+pub fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {
+    if !arguments.record.is_dir() {
+        export(&arguments.record, &arguments.out, arguments)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let mut contents = Contents::of(&mut replay).map_err(at)?;
-    let selection = selection(arguments, &contents).map_err(at)?;
-    if arguments.format == Format::LivelinkCsv && !contents.has_pose {
-        output::complain(format_args!(
-            "facetrack: {}: it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose",
-            path.display()
-        ));
-    }
-    let layout = layout(arguments, &contents).map_err(at)?;
-    let columns = layout.columns();
-    match arguments.format {
-        Format::Parquet => check_start(&arguments.out, PARQUET, "Parquet file")?,
-        _ => check_start(
-            &arguments.out,
-            columns[0].name.as_bytes(),
-            "table of this format",
-        )?,
-    }
-    let replacement = Replacement::begin(&arguments.out).map_err(StoreError::at(&arguments.out))?;
-    let table = table(arguments.format, replacement.file()?, columns);
-    let mut table = table.map_err(|error| at(error.to_string()))?;
-    if !arguments.needs_landmarks(&contents) {
-        contents.landmarks = 0;
-    }
-    let channels = contents.channels.len();
-    let frames = source::frames(&mut replay, contents, selection);
-    let mut count = 0;
-    for frame in processed(Box::new(frames), arguments, channels) {
-        let rows = frame.and_then(|frame| layout.rows(&frame));
-        for row in rows.map_err(at)? {
-            table.add(row).map_err(|error| at(error.to_string()))?;
-            count += 1;
+    let mut complaints = Vec::new();
+    let folder = std::slice::from_ref(&arguments.record);
+    let index = videos::index(folder, &mut |complaint| complaints.push(complaint))?;
+    let suffix = arguments.format.form().file.extension();
+    for video in index.values().filter_map(|row| videos::recorded(row)) {
+        let out = arguments.out.join(format!("{}.{suffix}", video.id));
+        if let Err(error) = export_to_folder(video.record, &out, arguments) {
+            complaints.push(error.to_string());
         }
     }
-    table.finish()?;
-    replacement
-        .finish()
-        .map_err(StoreError::at(&arguments.out))?;
-    Ok(output::print_line(format_args!(
-        "{} in {}",
-        output::counted(count, "row"),
-        arguments.out.display()
-    ))?)
-}
-
-fn open(path: &Path) -> Result<Replay<File>, String> {
-    let file = file::open(path).map_err(|error| error.to_string())?;
-    let replay = Replay::open(file).map_err(|error| error.to_string())?;
-    if let Some(line) = replay.cut_line() {
-        output::complain(format_args!(
-            "facetrack: {}: line {line} is cut off, and left out",
-            path.display()
-        ));
+    for complaint in &complaints {
+        output::complain(format_args!("facetrack export: left out: {complaint}"));
     }
-    Ok(replay)
+    Ok(if complaints.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
-fn selection(arguments: &ExportArguments, contents: &Contents) -> Result<Selection, String> {
-    let has_one_face = arguments.format == Format::LivelinkCsv;
-    let default = if has_one_face {
+fn export_to_folder(
+    record: &Path,
+    out: &Path,
+    arguments: &ExportArguments,
+) -> Result<(), Box<dyn Error>> {
+    if let Some(folder) = out.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    export(record, out, arguments)
+}
+
+fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
+    let at = |error: String| format!("{}: {error}", path.display());
+    let mut replay = faces::open(path).map_err(at)?;
+    if let Some(line) = replay.cut_line() {
+        let warning = format!("line {line} is cut off, and left out");
+        output::complain(format_args!("facetrack: {}", at(warning)));
+    }
+    if is_same(path, out) {
+        return Err(at("--out is the record. Name another file".to_owned()).into());
+    }
+    let form = arguments.format.form();
+    if arguments.landmarks && !form.takes_landmarks {
+        return Err("--landmarks is only for csv and parquet".into());
+    }
+    let mut contents = Contents::of(&mut replay).map_err(at)?;
+    if !arguments.landmarks && !(form.needs_landmarks)(&contents) {
+        let is_kept = |column: &Column| !LANDMARKS.contains(&column.name.as_str());
+        contents.columns.retain(is_kept);
+    }
+    let selection = selection(arguments, &form, &contents).map_err(at)?;
+    let layout = (form.layout)(&contents).map_err(at)?;
+    if let Some(warning) = layout.warning() {
+        output::complain(format_args!("facetrack: {}", at(warning.to_owned())));
+    }
+    let columns = layout.columns();
+    form.file.check(out, &columns)?;
+    let blends: Vec<_> = contents.columns.iter().map(Blend::of).collect();
+    let frames = selected(&mut replay, contents, selection);
+    let frames = processed(frames, arguments, &blends);
+    table::write(out, form.file, columns, "row", |add| {
+        for frame in frames {
+            let rows = frame.and_then(|frame| layout.rows(&frame)).map_err(at)?;
+            let mut rows = rows.into_iter();
+            rows.try_for_each(&mut *add)
+                .map_err(|error| at(error.to_string()))?;
+        }
+        Ok(())
+    })
+}
+
+fn selection(
+    arguments: &ExportArguments,
+    form: &Form,
+    contents: &Contents,
+) -> Result<Selection, String> {
+    let default = if form.has_one_face {
         Selection::Largest
     } else {
         Selection::All
     };
     let selection = arguments.faces.clone().unwrap_or(default);
     let ids = selection.ids(contents)?;
-    if has_one_face && ids.len() > 1 && selection != Selection::Largest {
+    if form.has_one_face && ids.len() > 1 && selection != Selection::Largest {
         return Err(format!(
-            "livelink-csv has one face per row, but {} are selected: {}. Set --faces largest, or export each with its id",
+            "the format has one face per row, but {} are selected: {}. Set --faces largest, or export each with its id",
             ids.len(),
             selection::names(&ids)
         ));
@@ -187,40 +222,29 @@ fn selection(arguments: &ExportArguments, contents: &Contents) -> Result<Selecti
     Ok(selection)
 }
 
-fn layout(arguments: &ExportArguments, contents: &Contents) -> Result<Box<dyn Layout>, String> {
-    let is_tidy = matches!(arguments.format, Format::Csv | Format::Parquet);
-    if arguments.landmarks && !is_tidy {
-        return Err("--landmarks is only for csv and parquet".to_owned());
-    }
-    Ok(match arguments.format {
-        Format::LivelinkCsv => Box::new(LiveLink::new(contents)?),
-        Format::OpenfaceCsv => Box::new(OpenFace::new(contents)),
-        Format::Csv | Format::Parquet => Box::new(Tidy::new(contents, arguments.landmarks)),
-    })
+/// The frames with the selected faces.
+fn selected(replay: &mut Replay<File>, contents: Contents, selection: Selection) -> Frames<'_> {
+    let rows = Rows::new(&contents.columns);
+    let count = replay.frames().len();
+    Box::new((0..count).map(move |place| {
+        let mut frame = rows.frame(replay, place)?;
+        frame.faces = selection.of(frame.faces, &contents);
+        Ok(frame)
+    }))
 }
 
-/// Begins a file.
-fn table(format: Format, file: File, columns: Vec<Column>) -> io::Result<Box<dyn Table>> {
-    let file = BufWriter::new(file);
-    Ok(match format {
-        Format::Parquet => Box::new(ParquetTable::new(file, columns)?),
-        _ => {
-            let mut writer = csv::WriterBuilder::new();
-            // Rows of frames without a face are shorter.
-            let writer = writer.flexible(format == Format::LivelinkCsv);
-            Box::new(CsvTable::new(writer.from_writer(file), columns)?)
-        }
-    })
-}
-
-/// The frames, whose faces have this number of blendshapes, after smoothing and resampling.
-fn processed<'a>(frames: Frames<'a>, arguments: &ExportArguments, channels: usize) -> Frames<'a> {
+/// The frames, whose faces have such columns, after smoothing and resampling.
+fn processed<'a>(
+    frames: Frames<'a>,
+    arguments: &ExportArguments,
+    blends: &[Option<Blend>],
+) -> Frames<'a> {
     let frames: Frames<'a> = match arguments.smooth {
-        Some(deviations) => Box::new(Smoothed::new(frames, deviations, channels)),
+        Some(deviations) => Box::new(Smoothed::new(frames, deviations, blends.to_owned())),
         None => frames,
     };
     match arguments.fps {
-        Some(rate) => Box::new(Resampled::new(frames, rate)),
+        Some(rate) => Box::new(Resampled::new(frames, rate, blends.to_owned())),
         None => frames,
     }
 }

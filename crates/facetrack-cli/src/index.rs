@@ -2,20 +2,21 @@
 //! `facetrack index`: the status files of many videos as a table, and the faces of their records.
 //! `facetrack.index` and `facetrack.write_index` in Python have the same columns.
 
-mod faces;
-mod videos;
+pub mod videos;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use facetrack_assets::file::is_same;
-use facetrack_assets::replacement::Replacement;
 
-use crate::error::StoreError;
+use self::videos::Recorded;
+use crate::faces::{self, Rows};
 use crate::output;
-use crate::table::{Column, PARQUET, ParquetTable, Table, check_start};
+use crate::table::{self, Add, Cell, Column, FileFormat, Kind};
+
+const PARQUET: FileFormat = FileFormat::Parquet;
 
 /// Arguments of `facetrack index`.
 #[derive(Debug, Args)]
@@ -53,31 +54,50 @@ pub fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
     outputs
         .into_iter()
         .flatten()
-        .try_for_each(|path| check_start(path, PARQUET, "Parquet file"))?;
+        .try_for_each(|path| PARQUET.check(path, &[]))?;
     let mut code = ExitCode::SUCCESS;
     let videos = videos::index(&arguments.sources, &mut |complaint| {
         code = ExitCode::FAILURE;
         output::complain(format_args!("facetrack index: left out: {complaint}"));
     })?;
-    write(&arguments.to, videos::columns(), |table| {
+    let columns = videos::columns();
+    table::write(&arguments.to, PARQUET, columns, "video", |add| {
         let mut rows = videos.values().cloned();
-        rows.try_for_each(|row| Ok(table.add(row)?))
+        rows.try_for_each(|row| Ok(add(row)?))
     })?;
-    say(videos.len() as u64, "video", &arguments.to)?;
     if let Some(path) = arguments.faces {
-        let columns = faces::columns(arguments.columns);
-        let mut count = 0;
-        write(&path, columns.clone(), |table| {
-            let mut add = |row| {
-                count += 1;
-                table.add(row)
-            };
+        let columns = [faces::common_columns(), arguments.columns].concat();
+        let rows = Rows::new(&columns);
+        let video = std::iter::once(Column::new("video", Kind::Text));
+        let all = video.chain(faces::frame_columns()).chain(columns).collect();
+        table::write(&path, PARQUET, all, "face", |add| {
             let mut recorded = videos.values().filter_map(|row| videos::recorded(row));
-            recorded.try_for_each(|video| faces::read(&video, &columns, &mut add))
+            recorded.try_for_each(|video| add_faces(&video, &rows, add))
         })?;
-        say(count, "face", &path)?;
     }
     Ok(code)
+}
+
+/// Adds a row for each face of the video.
+///
+/// # Errors
+/// The record cannot be read or is not finished, or the table cannot be written.
+fn add_faces(video: &Recorded<'_>, rows: &Rows, add: &mut Add<'_>) -> Result<(), Box<dyn Error>> {
+    let at = |error: String| format!("{}: {error}", video.record.display());
+    let mut replay = faces::open(video.record).map_err(at)?;
+    if !replay.is_finished() {
+        return Err(at("it is cut off. Track the video again".to_owned()).into());
+    }
+    let frames = replay.frames().len();
+    for place in 0..frames {
+        let frame = rows.frame(&mut replay, place).map_err(at)?;
+        for face in &frame.faces {
+            let id = std::iter::once(Cell::Text(video.id.to_owned()));
+            let cells = face.cells.iter().cloned();
+            add(id.chain(frame.cells()).chain(cells).collect())?;
+        }
+    }
+    Ok(())
 }
 
 /// The index and the sources stay as they are when the faces are written.
@@ -95,28 +115,10 @@ fn check_faces(arguments: &IndexArguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a Parquet file with the rows that `fill` adds.
-fn write(
-    path: &Path,
-    columns: Vec<Column>,
-    fill: impl FnOnce(&mut dyn Table) -> Result<(), Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
-    let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
-    let mut table = Box::new(ParquetTable::new(replacement.file()?, columns)?);
-    fill(&mut *table)?;
-    table.finish()?;
-    replacement.finish().map_err(StoreError::at(path))?;
-    Ok(())
-}
-
-fn say(count: u64, thing: &str, path: &Path) -> Result<(), Box<dyn Error>> {
-    let count = output::counted(count, thing);
-    output::print_line(format_args!("{count} in {}", path.display()))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -9,6 +9,7 @@ mod doctor;
 mod env;
 mod error;
 mod export;
+mod faces;
 mod fetch;
 mod guard;
 mod index;
@@ -67,7 +68,7 @@ enum Command {
     },
     /// Track faces in videos, folders or lists of videos; a run that was interrupted continues
     Run(Box<run::RunArguments>),
-    /// Export a record as a table for other programs
+    /// Export records as tables for other programs
     Export(export::ExportArguments),
     /// Write the results of many videos, and their faces, to Parquet files
     Index(index::IndexArguments),
@@ -83,7 +84,7 @@ enum Command {
     },
     /// Sum up a tracking file that trackjsonsink wrote
     Report {
-        /// Dense JSON file
+        /// JSON record, dense or jsonl
         track: PathBuf,
         /// Duration of the run, to report its speed
         #[arg(long)]
@@ -142,7 +143,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             fetch::run(&manifest, &file, to.as_deref())?;
         }
         Command::Run(arguments) => return run::run(&arguments),
-        Command::Export(arguments) => export::run(&arguments)?,
+        Command::Export(arguments) => return export::run(&arguments),
         Command::Index(arguments) => return index::run(arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,

@@ -8,36 +8,29 @@ use std::path::Path;
 use std::time::Duration;
 
 use facetrack::printable::Line;
-use serde::Deserialize;
 
+use crate::faces::{self, Rows};
+use crate::table::Cell;
 use crate::{plot, size};
 
-/// The parts of the dense JSON that the report needs.
-#[derive(Debug, Deserialize)]
+/// A record, as far as the report needs it.
 struct Track {
-    metadata: Metadata,
-    frames: Vec<Frame>,
+    engine: String,
+    fps: Option<f64>,
+    frames: usize,
+    with_face: usize,
+    faces: BTreeMap<String, Face>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    fps: f64,
-    tracking_engine: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Frame {
-    tracked_objects: Vec<Face>,
-}
-
-#[derive(Debug, Deserialize)]
+/// A face.
 struct Face {
-    id: String,
-    blendshapes: Option<BTreeMap<String, f32>>,
+    /// Number of frames that have it.
+    frames: usize,
+    /// The blendshape in each frame, where it was measured.
+    samples: Vec<Option<f32>>,
 }
 
-/// Sums up the tracking file at `path`, and draws `blendshape` over time; `elapsed` is what the run
-/// took.
+/// Sums up the record at `path`, and draws `blendshape` over time; `elapsed` is what the run took.
 ///
 /// # Errors
 /// When it can't be read, or is not one.
@@ -46,88 +39,110 @@ pub fn of_file(
     blendshape: &str,
     elapsed: Option<Duration>,
 ) -> Result<String, Box<dyn Error>> {
-    let shown = path.display();
-    let text = fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
-    let track: Track = serde_json::from_slice(&text).map_err(|error| {
-        format!("{shown} is not a tracking file in trackjsonsink's dense format: {error}")
-    })?;
+    let track = Track::read(path, blendshape);
+    let track = track.map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(format!(
         "{}  file     {} ({})\n\n{}",
-        summary(&track, elapsed),
+        track.summary(elapsed),
         Line(fs::canonicalize(path)?.display()),
-        size::human(text.len() as u64),
-        picture(&track, blendshape)
+        size::human(fs::metadata(path)?.len()),
+        track.picture(blendshape)
     ))
 }
 
-fn summary(track: &Track, elapsed: Option<Duration>) -> String {
-    let (fps, engine) = (track.metadata.fps, &track.metadata.tracking_engine);
-    let frames = track.frames.len();
-    let has_face = |frame: &&Frame| !frame.tracked_objects.is_empty();
-    let with_face = track.frames.iter().filter(has_face).count();
-    let faces = frames_of_each_face(track).len();
-    let engine = Line(engine);
-    let mut out = format!(
-        "  engine   {engine}\n  frames   {frames} at {fps:.3} fps\n  \
-        faces    {faces}, in {with_face} of {frames} frames\n"
-    );
-    if let Some(elapsed) = elapsed.filter(|elapsed| !elapsed.is_zero()) {
-        let seconds = elapsed.as_secs_f64();
-        let speed = frames as f64 / seconds;
-        out += &format!("  speed    {speed:.1} fps ({seconds:.2} s from start to end)\n");
+impl Track {
+    fn read(path: &Path, blendshape: &str) -> Result<Self, String> {
+        let mut replay = faces::open(path)?;
+        let names = ["id".to_owned(), format!("blendshapes.{blendshape}")];
+        let columns: Result<Vec<_>, _> = names.iter().map(|name| faces::column(name)).collect();
+        let rows = Rows::new(&columns?);
+        let mut track = Self {
+            engine: replay.engine().to_owned(),
+            fps: replay.fps(),
+            frames: replay.frames().len(),
+            with_face: 0,
+            faces: BTreeMap::new(),
+        };
+        for place in 0..track.frames {
+            let faces = rows.frame(&mut replay, place)?.faces;
+            track.with_face += usize::from(!faces.is_empty());
+            faces.iter().for_each(|face| track.add(place, &face.cells));
+        }
+        Ok(track)
     }
-    out
-}
 
-fn picture(track: &Track, blendshape: &str) -> String {
-    let Some(face) = most_seen(track) else {
-        return "  No face to draw.\n".to_owned();
-    };
-    let frames = track.frames.iter();
-    let samples: Vec<_> = frames.map(|frame| value(frame, face, blendshape)).collect();
-    if samples.iter().all(Option::is_none) {
-        return format!("  {blendshape} was not measured.\n");
+    fn add(&mut self, place: usize, row: &[Cell]) {
+        let [Cell::Text(id), value] = row else {
+            return;
+        };
+        let face = self.faces.entry(id.clone()).or_insert_with(|| Face {
+            frames: 0,
+            samples: vec![None; self.frames],
+        });
+        face.frames += 1;
+        if let Cell::Double(value) = value {
+            face.samples[place] = Some(*value as f32);
+        }
     }
-    let fps = track.metadata.fps;
-    let seconds = if fps > 0.0 {
-        samples.len() as f64 / fps
-    } else {
-        0.0
-    };
-    let curve = plot::curve(&samples, seconds);
-    format!("  {blendshape} of {face} over time\n{curve}")
-}
 
-fn value(frame: &Frame, face: &str, blendshape: &str) -> Option<f32> {
-    let mut faces = frame.tracked_objects.iter();
-    let face = faces.find(|object| object.id == face)?;
-    face.blendshapes.as_ref()?.get(blendshape).copied()
-}
-
-/// The face that is in most frames, the first of several.
-fn most_seen(track: &Track) -> Option<&str> {
-    // Of several maxima the last one counts.
-    let frames = frames_of_each_face(track).into_iter().rev();
-    frames.max_by_key(|(_, count)| *count).map(|(id, _)| id)
-}
-
-fn frames_of_each_face(track: &Track) -> BTreeMap<&str, usize> {
-    let mut frames = BTreeMap::new();
-    for face in track.frames.iter().flat_map(|frame| &frame.tracked_objects) {
-        *frames.entry(face.id.as_str()).or_default() += 1;
+    fn summary(&self, elapsed: Option<Duration>) -> String {
+        let Self {
+            frames, with_face, ..
+        } = self;
+        let mut out = format!(
+            "  engine   {}\n  frames   {frames} at {:.3} fps\n  \
+            faces    {}, in {with_face} of {frames} frames\n",
+            Line(&self.engine),
+            self.fps.unwrap_or_default(),
+            self.faces.len()
+        );
+        if let Some(elapsed) = elapsed.filter(|elapsed| !elapsed.is_zero()) {
+            let seconds = elapsed.as_secs_f64();
+            let speed = *frames as f64 / seconds;
+            out += &format!("  speed    {speed:.1} fps ({seconds:.2} s from start to end)\n");
+        }
+        out
     }
-    frames
+
+    /// The blendshape of the face that is in most frames, the first of several.
+    fn picture(&self, blendshape: &str) -> String {
+        // Of several maxima the last one counts.
+        let most_seen = self.faces.iter().rev().max_by_key(|(_, face)| face.frames);
+        let Some((id, face)) = most_seen else {
+            return "  No face to draw.\n".to_owned();
+        };
+        if face.samples.iter().all(Option::is_none) {
+            return format!("  {blendshape} was not measured.\n");
+        }
+        let seconds = self.fps.map_or(0.0, |fps| self.frames as f64 / fps);
+        let curve = plot::curve(&face.samples, seconds);
+        format!("  {blendshape} of {id} over time\n{curve}")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TRACK: &str = r#"{"metadata":{"video_path":"","total_frames":3,"fps":25.0,"tracking_engine":"mediapipe"},"frames":[
-{"frame":1,"tracked_objects":[]},
-{"frame":2,"tracked_objects":[{"id":"obj_2","blendshapes":null},{"id":"obj_1","blendshapes":{"jawOpen":0.5}}]},
-{"frame":3,"tracked_objects":[{"id":"obj_1","blendshapes":{"jawOpen":0.25}}]}
-]}"#;
+    const FACE: &str = r#""centroid_x":3,"centroid_y":3,"bbox_xmin":1,"bbox_ymin":1,"bbox_width":4,"bbox_height":4,"confidence":0.5"#;
+
+    fn track(fps: f64, frames: &[&[(&str, &str)]]) -> String {
+        let face = |(id, blendshapes): &(&str, &str)| {
+            format!(r#"{{"id":"{id}",{FACE},"blendshapes":{blendshapes}}}"#)
+        };
+        let frames = std::iter::zip(1.., frames).map(|(number, faces)| {
+            let faces: Vec<_> = faces.iter().map(face).collect();
+            format!(
+                r#"{{"frame":{number},"tracked_objects":[{}]}}"#,
+                faces.join(",")
+            )
+        });
+        let frames: Vec<_> = frames.collect();
+        format!(
+            r#"{{"metadata":{{"fps":{fps:?},"tracking_engine":"mediapipe"}},"frames":[{}]}}"#,
+            frames.join(",")
+        )
+    }
 
     fn report(track: &str, elapsed: Option<Duration>) -> Result<String, Box<dyn Error>> {
         let folder = tempfile::tempdir().unwrap();
@@ -138,7 +153,13 @@ mod tests {
 
     #[test]
     fn counts_frames_faces_and_speed() {
-        let text = report(TRACK, Some(Duration::from_millis(1500))).unwrap();
+        let frames: [&[_]; 3] = [
+            &[],
+            &[("obj_2", "null"), ("obj_1", r#"{"jawOpen":0.5}"#)],
+            &[("obj_1", r#"{"jawOpen":0.25}"#)],
+        ];
+        let track = track(25.0, &frames);
+        let text = report(&track, Some(Duration::from_millis(1500))).unwrap();
         for line in [
             "  engine   mediapipe\n",
             "  frames   3 at 25.000 fps\n",
@@ -154,9 +175,9 @@ mod tests {
 
     #[test]
     fn a_track_without_faces_or_blendshapes_says_so() {
-        let none = r#"{"metadata":{"fps":0.0,"tracking_engine":"mediapipe"},"frames":[{"frame":1,"tracked_objects":[]}]}"#;
-        assert!(report(none, None).unwrap().ends_with("No face to draw.\n"));
-        let bare = none.replace("[]", r#"[{"id":"obj_1"}]"#);
+        let none = report(&track(0.0, &[&[]]), None).unwrap();
+        assert!(none.ends_with("No face to draw.\n"), "{none}");
+        let bare = track(0.0, &[&[("obj_1", "null")]]);
         let text = report(&bare, None).unwrap();
         assert!(text.ends_with("jawOpen was not measured.\n"), "{text}");
         assert!(!text.contains("speed"), "{text}");
@@ -165,10 +186,7 @@ mod tests {
     #[test]
     fn other_files_are_refused_by_name() {
         let error = report("{}", None).unwrap_err().to_string();
-        assert!(
-            error.contains("track.json is not a tracking file"),
-            "{error}"
-        );
+        assert!(error.contains("track.json: line 1"), "{error}");
         let error = of_file(Path::new("/no/such.json"), "jawOpen", None).unwrap_err();
         assert!(error.to_string().starts_with("/no/such.json:"), "{error}");
     }

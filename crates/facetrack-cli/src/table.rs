@@ -4,23 +4,104 @@
 mod csv;
 mod parquet;
 
+use std::error::Error;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use facetrack_assets::file;
+use facetrack_assets::replacement::Replacement;
 
-pub use self::csv::CsvTable;
-pub use self::parquet::{ParquetTable, read_rows};
+pub use self::parquet::read_rows;
+
+use self::csv::CsvTable;
+use self::parquet::ParquetTable;
+use crate::error::StoreError;
+use crate::output;
 
 /// The first bytes of a Parquet file.
-pub const PARQUET: &[u8] = b"PAR1";
+const PARQUET: &[u8] = b"PAR1";
+
+/// A format of tables in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    Parquet,
+    Csv,
+    /// CSV whose rows may lack the last cells.
+    RaggedCsv,
+}
+
+impl FileFormat {
+    /// End of the names of files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Csv | Self::RaggedCsv => "csv",
+        }
+    }
+
+    /// Only a file that begins as one with these columns is replaced.
+    ///
+    /// # Errors
+    /// Names the file and what to do.
+    pub fn check(self, path: &Path, columns: &[Column]) -> Result<(), String> {
+        match self {
+            Self::Parquet => check_start(path, PARQUET, "Parquet file"),
+            _ => check_start(path, columns[0].name.as_bytes(), "table of this format"),
+        }
+    }
+
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn begin<'a>(
+        self,
+        file: impl Write + Send + 'a,
+        columns: Vec<Column>,
+    ) -> io::Result<Box<dyn Table + 'a>> {
+        Ok(match self {
+            Self::Parquet => Box::new(ParquetTable::new(file, columns)?),
+            _ => Box::new(CsvTable::new(file, columns, self == Self::RaggedCsv)?),
+        })
+    }
+}
+
+/// Adds a row to a table.
+pub type Add<'a> = dyn FnMut(Vec<Cell>) -> io::Result<()> + 'a;
+
+/// Writes a file with the rows that `fill` adds, and prints how many `things` it has.
+///
+/// # Errors
+/// The file cannot be written, or `fill` fails.
+pub fn write(
+    path: &Path,
+    format: FileFormat,
+    columns: Vec<Column>,
+    thing: &str,
+    fill: impl FnOnce(&mut Add<'_>) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
+    let mut table = format.begin(BufWriter::new(replacement.file()?), columns)?;
+    let mut count = 0;
+    fill(&mut |row| {
+        count += 1;
+        table.add(row)
+    })?;
+    table.finish()?;
+    replacement.finish().map_err(StoreError::at(path))?;
+    let count = output::counted(count, thing);
+    Ok(output::print_line(format_args!(
+        "{count} in {}",
+        path.display()
+    ))?)
+}
 
 /// Only a file that begins with `start`, as an earlier `kind` does, is replaced, or an empty one.
 ///
 /// # Errors
 /// Names the file and what to do.
-pub fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
+fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
     }
@@ -49,6 +130,8 @@ pub enum Kind {
     Text,
     /// A list of 32-bit numbers.
     Floats,
+    /// A list of texts.
+    Texts,
 }
 
 /// A column of a table.
@@ -81,21 +164,22 @@ pub enum Cell {
     Boolean(bool),
     Text(String),
     Floats(Vec<f32>),
+    Texts(Vec<String>),
 }
 
 impl Cell {
     /// How many values it has.
-    fn len(&self) -> usize {
-        if let Self::Floats(list) = self {
-            list.len()
-        } else {
-            1
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Floats(list) => list.len(),
+            Self::Texts(list) => list.len(),
+            _ => 1,
         }
     }
 }
 
 /// A table that is being written.
-pub trait Table {
+trait Table {
     /// Adds a row with a cell for each column; a CSV file may lack the last ones.
     ///
     /// # Errors

@@ -45,6 +45,9 @@ use self::stream::{Layout, Stream};
 use super::blendshape::Blendshapes;
 use super::report::{FrameStatus, TrackedFace};
 
+/// The JSON Schema of records, `schema/facetrack-2.schema.json`.
+pub const JSON_SCHEMA: &str = include_str!("../schema/facetrack-2.schema.json");
+
 /// A record under way. It holds a few lines at most, however long the stream.
 pub struct Record {
     layout: Box<dyn Layout>,

@@ -1,145 +1,136 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A frame on its way from the record to the table: each face as numbers in a fixed order, so that
-//! they can be smoothed and interpolated. A value that was not measured is NaN here, and in no file.
+//! Means of the numbers of faces.
 
-use facetrack::observation::{Observation, Origin};
-use facetrack::report::TrackedFace;
+use crate::table::{Cell, Column};
 
-use super::contents::Contents;
+pub use crate::faces::{Face, Frame};
 
-/// The axes.
-pub const AXES: [&str; 3] = ["x", "y", "z"];
+/// Groups of columns that are smoothed and interpolated, with the beginnings of their names.
+pub const GROUPS: [(&str, &[&str]); 4] = [
+    ("boxes", &["centroid_", "bbox_", "box"]),
+    ("pose", &["pose."]),
+    (
+        "blendshapes",
+        &[
+            "blendshapes.",
+            "blendshapes_raw.",
+            "features.",
+            "eye_openness",
+        ],
+    ),
+    ("landmarks", &["landmarks", "key_points", "gaze."]),
+];
 
-/// Place of the score.
-pub const CONFIDENCE: usize = 0;
+/// End of the names of scores, which are left as they are.
+const SCORE: &str = "confidence";
 
-/// Place of the box: x, y, width, height in px.
-pub const BOX: usize = 1;
+/// Angles in degrees.
+const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
 
-/// Place of the angles of the head: yaw, pitch, roll in degrees.
-pub const ANGLES: usize = BOX + 4;
-
-/// Place of the position of the head: x, y, z in the engine's unit.
-pub const POSITION: usize = ANGLES + 3;
-
-/// Place of the blendshapes. The landmarks follow: x, y, z of each in px.
-pub const CHANNELS: usize = POSITION + 3;
-
-/// A frame.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
-    /// From 1.
-    pub number: u64,
-    /// Time of the record, ns.
-    pub pts: Option<u64>,
-    /// The same, or computed from the frame rate; ns.
-    pub time: Option<u64>,
-    /// Whether the engine has analysed it, or repeated its faces.
-    pub is_analysed: bool,
-    pub faces: Vec<Face>,
+/// The way in which the numbers of a column are combined with numbers of other frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blend {
+    /// Index in [`GROUPS`].
+    pub group: usize,
+    is_angle: bool,
 }
 
-/// A face.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Face {
-    pub id: u32,
-    pub origin: Origin,
-    pub values: Vec<f32>,
-}
-
-impl Frame {
-    /// The time, ns.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn time(&self) -> Result<u64, String> {
-        self.time.ok_or_else(|| {
-            let number = self.number;
-            format!("frame {number} has no time, and the record has no frame rate")
+impl Blend {
+    /// `None` for a column that is left as it is.
+    pub fn of(column: &Column) -> Option<Self> {
+        let name = column.name.as_str();
+        let is_in = |(_, names): &(&str, &[&str])| names.iter().any(|it| name.starts_with(it));
+        let group = GROUPS.iter().position(is_in)?;
+        (!name.ends_with(SCORE)).then_some(Self {
+            group,
+            is_angle: ANGLES.contains(&name),
         })
     }
 
-    /// The face with this id.
-    pub fn face(&self, id: u32) -> Option<&Face> {
-        self.faces.iter().find(|face| face.id == id)
+    /// The way from a number to another one; for angles the shorter way around.
+    pub fn difference(self, from: f64, to: f64) -> f64 {
+        let difference = to - from;
+        if self.is_angle {
+            difference - 360.0 * (difference / 360.0).round()
+        } else {
+            difference
+        }
     }
-}
 
-impl Face {
-    /// The measurements of a face that `contents` lists.
-    pub fn new(tracked: &TrackedFace, contents: &Contents) -> Self {
-        let face = &tracked.face;
-        let bbox = face.bbox;
-        let mut values = vec![face.confidence.unwrap_or(f32::NAN)];
-        values.extend([bbox.x, bbox.y, bbox.width, bbox.height]);
-        values.extend(pose(face));
-        let channel = |name: &String| face.blendshapes.as_ref()?.get(name);
-        let channels = contents.channels.iter();
-        values.extend(channels.map(|name| channel(name).unwrap_or(f32::NAN)));
-        let landmarks = face.landmarks.iter();
-        let landmarks = landmarks.filter(|it| it.points.len() == contents.landmarks);
-        let points = landmarks.flat_map(|it| &it.points);
-        values.extend(points.flat_map(|point| [point.x, point.y, point.z]));
-        values.resize(
-            CHANNELS + contents.channels.len() + 3 * contents.landmarks,
-            f32::NAN,
-        );
-        Self {
-            id: tracked.id,
-            origin: face.origin,
-            values,
+    /// The cell with its numbers changed by `change`; angles are from −180° to 180°.
+    pub fn changed(self, cell: &Cell, mut change: impl FnMut(usize, f64) -> f64) -> Cell {
+        let mut change = |index, number| {
+            let changed = number + change(index, number);
+            self.difference(0.0, changed)
+        };
+        match cell {
+            Cell::Integer(number) => Cell::Integer(change(0, *number as f64).round() as i64),
+            Cell::Double(number) => Cell::Double(change(0, *number)),
+            Cell::Floats(list) => {
+                let numbers = list.iter().enumerate();
+                let numbers = numbers.map(|(index, it)| change(index, f64::from(*it)) as f32);
+                Cell::Floats(numbers.collect())
+            }
+            other => other.clone(),
         }
     }
 }
 
-/// Angles and position of the head.
-fn pose(face: &Observation) -> [f32; 6] {
-    face.pose.map_or([f32::NAN; 6], |pose| {
-        let angles = pose.euler_degrees();
-        let [x, y, z] = [0, 1, 2].map(|row| pose.matrix[row][3]);
-        [angles.yaw, angles.pitch, angles.roll, x, y, z]
-    })
-}
-
-/// The way from a value to another one at this place; for angles the shorter way around.
-pub fn difference(place: usize, from: f32, to: f32) -> f32 {
-    let difference = to - from;
-    if (ANGLES..POSITION).contains(&place) {
-        difference - 360.0 * (difference / 360.0).round()
-    } else {
-        difference
+/// The number at this place of a cell.
+pub fn number(cell: &Cell, index: usize) -> Option<f64> {
+    match cell {
+        Cell::Integer(number) => Some(*number as f64),
+        Cell::Double(number) => Some(*number),
+        Cell::Floats(list) => list.get(index).copied().map(f64::from),
+        _ => None,
     }
 }
 
-/// A value at this place, with angles from −180° to 180°.
-pub fn normalized(place: usize, value: f32) -> f32 {
-    difference(place, 0.0, value)
-}
-
 #[cfg(test)]
-mod tests {
-    use facetrack::observation::{Landmark, LandmarkScheme, Landmarks};
-
+pub mod tests {
     use super::*;
+    use crate::faces;
+
+    /// Places of the cells of faces in tests.
+    pub const YAW: usize = 0;
+    pub const CHANNEL: usize = 1;
+
+    /// A yaw and a blendshape, which is missing if it is NaN.
+    pub fn cells(yaw: f64, channel: f64) -> Vec<Cell> {
+        let channel = if channel.is_nan() {
+            Cell::Missing
+        } else {
+            Cell::Double(channel)
+        };
+        vec![Cell::Double(yaw), channel]
+    }
+
+    pub fn blends() -> Vec<Option<Blend>> {
+        let columns = ["pose.yaw", "blendshapes.jawOpen"].map(|name| faces::column(name).unwrap());
+        columns.iter().map(Blend::of).collect()
+    }
+
+    pub fn value(face: &Face, place: usize) -> f64 {
+        number(&face.cells[place], 0).unwrap_or(f64::NAN)
+    }
 
     #[test]
-    fn landmarks_of_another_number_are_missing() {
-        let contents = Contents {
-            landmarks: LandmarkScheme::Ibug68.count(),
-            ..Contents::default()
-        };
-        for scheme in LandmarkScheme::ALL {
-            let points = vec![Landmark::default(); scheme.count()];
-            let face = Observation {
-                landmarks: Some(Landmarks::new(*scheme, points)),
-                ..Observation::default()
-            };
-            let values = Face::new(&TrackedFace { id: 1, face }, &contents).values;
-            let landmarks = &values[CHANNELS..];
-            assert_eq!(landmarks.len(), 3 * contents.landmarks);
-            let is_measured = *scheme == LandmarkScheme::Ibug68;
-            let is_right = |value: &f32| value.is_nan() != is_measured;
-            assert!(landmarks.iter().all(is_right), "{scheme:?}");
+    fn only_numbers_that_change_over_time_are_blended() {
+        for (name, group) in [
+            ("bbox_xmin", Some(0)),
+            ("box", Some(0)),
+            ("pose.matrix", Some(1)),
+            ("blendshapes_raw.jawOpen", Some(2)),
+            ("landmarks_106", Some(3)),
+            ("gaze.left.x", Some(3)),
+            ("gaze.left.confidence", None),
+            ("landmark_confidence", None),
+            ("blendshapes_corrected", None),
+            ("age", None),
+            ("id", None),
+        ] {
+            let blend = Blend::of(&faces::column(name).unwrap());
+            assert_eq!(blend.map(|it| it.group), group, "{name}");
         }
     }
 }

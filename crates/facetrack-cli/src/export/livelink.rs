@@ -19,10 +19,18 @@
 
 use facetrack::packet::MAX_EYE_ANGLE;
 
-use super::Layout;
-use super::contents::Contents;
-use super::frame::{ANGLES, CHANNELS, Face, Frame};
-use crate::table::{Cell, Column, Kind};
+use super::frame::{Face, Frame, number};
+use super::{Form, Layout};
+use crate::faces::Contents;
+use crate::table::{Cell, Column, FileFormat, Kind};
+
+pub const FORM: Form = Form {
+    file: FileFormat::RaggedCsv,
+    has_one_face: true,
+    takes_landmarks: false,
+    needs_landmarks: |_| false,
+    layout: |contents| Ok(Box::new(LiveLink::new(contents)?)),
+};
 
 /// The blendshapes in the order of the file. Their names in ARKit begin with a small letter.
 #[rustfmt::skip]
@@ -49,17 +57,15 @@ const ROTATIONS: [&str; 9] = [
 /// Thousandths of a frame of the timecode per second: it has 60 frames.
 const TIMECODE_UNIT: u128 = 60_000;
 
-/// A row per frame.
-pub struct LiveLink {
-    /// Place of each of [`BLENDSHAPES`] in the values of a face, if it was measured.
-    places: [Option<usize>; 52],
-}
+/// Angles of the head in a record, in degrees.
+const HEAD: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
 
-/// The place of a blendshape in the values of a face.
-fn place(name: &str, contents: &Contents) -> Option<usize> {
-    let mut channels = contents.channels.iter();
-    let index = channels.position(|channel| channel.eq_ignore_ascii_case(name))?;
-    Some(CHANNELS + index)
+/// A row per frame.
+struct LiveLink {
+    /// Column of each of [`BLENDSHAPES`], if it was measured.
+    channels: [Option<usize>; 52],
+    /// Columns of [`HEAD`], if the record has them.
+    head: [Option<usize>; 3],
 }
 
 impl LiveLink {
@@ -67,23 +73,31 @@ impl LiveLink {
     ///
     /// # Errors
     /// No face of the record has blendshapes.
-    pub fn new(contents: &Contents) -> Result<Self, String> {
-        if contents.channels.is_empty() {
+    fn new(contents: &Contents) -> Result<Self, String> {
+        let channels = BLENDSHAPES.map(|name| {
+            let is_channel = |it: &Column| {
+                it.name
+                    .strip_prefix("blendshapes.")
+                    .is_some_and(|it| it.eq_ignore_ascii_case(name))
+            };
+            contents.columns.iter().position(is_channel)
+        });
+        if channels.iter().all(Option::is_none) {
             return Err("it has no blendshapes, which livelink-csv needs. Track with an engine that measures them, such as mediapipe".to_owned());
         }
-        let places = BLENDSHAPES.map(|name| place(name, contents));
-        Ok(Self { places })
+        let head = HEAD.map(|name| contents.place(name));
+        Ok(Self { channels, head })
     }
 
     /// The 61 values of a face. Those that were not measured are 0, as the format has no way to
     /// leave them out.
     fn values(&self, face: &Face) -> impl Iterator<Item = f32> {
         let measured = |place: Option<usize>| {
-            let value = place.map(|place| face.values[place]);
-            value.filter(|value| !value.is_nan()).unwrap_or(0.0)
+            let value = place.and_then(|place| number(&face.cells[place], 0));
+            value.unwrap_or(0.0) as f32
         };
-        let blendshapes = self.places.map(measured);
-        let [yaw, pitch, roll] = [0, 1, 2].map(|axis| measured(Some(ANGLES + axis)).to_radians());
+        let blendshapes = self.channels.map(measured);
+        let [yaw, pitch, roll] = self.head.map(|angle| measured(angle).to_radians());
         blendshapes
             .into_iter()
             .chain([yaw, -pitch, roll])
@@ -123,6 +137,11 @@ impl Layout for LiveLink {
         row.push(Cell::Integer(values.len() as i64));
         row.extend(values);
         Ok(vec![row])
+    }
+
+    fn warning(&self) -> Option<&'static str> {
+        let has_no_pose = self.head.iter().all(Option::is_none);
+        has_no_pose.then_some("it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose")
     }
 }
 

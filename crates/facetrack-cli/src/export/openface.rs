@@ -7,67 +7,109 @@
 //! in millimetres; angles are in radians, with the rotation read as Rx·Ry·Rz
 //! (`RotationMatrix2Euler` in its `RotationHelpers.h`).
 
-use facetrack::observation::{LandmarkScheme, Origin};
+use facetrack::observation::LandmarkScheme;
 
-use super::contents::Contents;
-use super::frame::{ANGLES, AXES, CHANNELS, CONFIDENCE, Face, Frame, POSITION};
-use super::{Layout, tidy};
-use crate::table::{Cell, Column, Kind};
+use super::frame::{Face, Frame, number};
+use super::{Form, Layout};
+use crate::faces::{AXES, Contents};
+use crate::table::{Cell, Column, FileFormat, Kind};
+
+pub const FORM: Form = Form {
+    file: FileFormat::Csv,
+    has_one_face: false,
+    takes_landmarks: false,
+    needs_landmarks: has_landmarks,
+    layout: |contents| Ok(Box::new(OpenFace::new(contents))),
+};
 
 /// The centimetres of MediaPipe's positions in millimetres.
 const MILLIMETRES: f32 = 10.0;
 
-/// A row per face and frame, with the columns that the record has values for.
-pub struct OpenFace {
-    confidence: bool,
-    /// Only MediaPipe's position has a depth and a known unit.
-    position: bool,
-    rotation: bool,
-    /// Place of the landmarks in the values of a face, if they are iBUG's.
+/// Elements of `pose.matrix` with the position of the head: x, y, z.
+const POSITION: [usize; 3] = [3, 7, 11];
+
+/// Angles of the head in a record, in degrees.
+const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
+
+/// Numbers of a landmark: x, y, z.
+const NUMBERS: usize = 3;
+
+/// Origins of faces that were not measured in their frame.
+const REPEATED: [&str; 2] = ["held", "predicted"];
+
+/// A row per face and frame. Columns of the record that it has values for.
+struct OpenFace {
+    origin: Option<usize>,
+    confidence: Option<usize>,
+    /// The matrix of the pose. Only MediaPipe's position has a depth and a known unit.
+    position: Option<usize>,
+    /// The angles of the pose.
+    rotation: Option<[usize; 3]>,
+    /// The landmarks, if they are iBUG's.
     landmarks: Option<usize>,
 }
 
 impl OpenFace {
     /// The layout for a record with these contents.
-    pub fn new(contents: &Contents) -> Self {
+    fn new(contents: &Contents) -> Self {
         let has_mesh = contents.landmarks == LandmarkScheme::MediaPipe478.count();
-        let place = CHANNELS + contents.channels.len();
+        let place = |name: &str| contents.place(name);
+        let [yaw, pitch, roll] = ANGLES.map(place);
         Self {
-            confidence: contents.has_confidence,
-            position: contents.has_pose && has_mesh,
-            rotation: contents.has_pose,
-            landmarks: has_landmarks(contents).then_some(place),
+            origin: place("origin"),
+            confidence: place("confidence").filter(|_| contents.has_confidence),
+            position: place("pose.matrix").filter(|_| has_mesh),
+            rotation: yaw
+                .zip(pitch)
+                .zip(roll)
+                .map(|((yaw, pitch), roll)| [yaw, pitch, roll]),
+            landmarks: place("landmarks").filter(|_| has_landmarks(contents)),
         }
     }
 
     /// The cells after `timestamp`. A frame without a face has no success, and nothing measured.
     fn cells(&self, face: Option<&Face>) -> Vec<Cell> {
-        let value = |place: usize| tidy::float(face.map_or(f32::NAN, |face| face.values[place]));
+        let value = |column: usize, index: usize| {
+            let value = face.and_then(|face| number(&face.cells[column], index));
+            value.map(|value| value as f32)
+        };
+        let is_measured = face.is_some_and(|face| self.is_measured(face));
         let mut cells = Vec::new();
-        if self.confidence {
-            cells.push(value(CONFIDENCE));
+        cells.extend(self.confidence.map(|column| float(value(column, 0))));
+        cells.push(Cell::Integer(i64::from(is_measured)));
+        if let Some(column) = self.position {
+            let signs = std::iter::zip(POSITION, [1.0, -1.0, -1.0]);
+            let value = |(index, sign)| Some(value(column, index)? * sign * MILLIMETRES);
+            cells.extend(signs.map(value).map(float));
         }
-        cells.push(Cell::Integer(i64::from(face.is_some_and(is_measured))));
-        if self.position {
-            let position = face.map_or([f32::NAN; 3], position);
-            cells.extend(position.map(tidy::float));
+        if let Some(columns) = self.rotation {
+            let [yaw, pitch, roll] = columns.map(|column| value(column, 0));
+            let angles = yaw.zip(pitch).zip(roll);
+            let angles = angles.map(|((yaw, pitch), roll)| rotation([yaw, pitch, roll]));
+            cells.extend([0, 1, 2].map(|axis| float(angles.map(|angles| angles[axis]))));
         }
-        if self.rotation {
-            let angles = face.map_or([f32::NAN; 3], rotation);
-            cells.extend(angles.map(tidy::float));
-        }
-        if let Some(place) = self.landmarks {
+        if let Some(column) = self.landmarks {
             let points = LandmarkScheme::Ibug68.count();
-            cells.extend((0..points).map(|point| value(place + 3 * point)));
-            cells.extend((0..points).map(|point| value(place + 3 * point + 1)));
+            let places = (0..2).flat_map(|axis| (0..points).map(move |it| NUMBERS * it + axis));
+            cells.extend(places.map(|index| float(value(column, index))));
         }
         cells
+    }
+
+    /// Whether the face was measured in its frame.
+    fn is_measured(&self, face: &Face) -> bool {
+        let origin = self.origin.map(|column| &face.cells[column]);
+        !matches!(origin, Some(Cell::Text(origin)) if REPEATED.contains(&origin.as_str()))
     }
 }
 
 /// Whether the landmarks are those that OpenFace has.
-pub fn has_landmarks(contents: &Contents) -> bool {
+fn has_landmarks(contents: &Contents) -> bool {
     contents.landmarks == LandmarkScheme::Ibug68.count()
+}
+
+fn float(value: Option<f32>) -> Cell {
+    value.map_or(Cell::Missing, Cell::Float)
 }
 
 impl Layout for OpenFace {
@@ -77,15 +119,15 @@ impl Layout for OpenFace {
             Column::new("face_id", Kind::Integer),
             Column::new("timestamp", Kind::Double),
         ];
-        if self.confidence {
+        if self.confidence.is_some() {
             columns.push(Column::new("confidence", Kind::Float));
         }
         columns.push(Column::new("success", Kind::Integer));
         let mut add = |name: String| columns.push(Column::new(name, Kind::Float));
-        if self.position {
+        if self.position.is_some() {
             AXES.iter().for_each(|axis| add(format!("pose_T{axis}")));
         }
-        if self.rotation {
+        if self.rotation.is_some() {
             AXES.iter().for_each(|axis| add(format!("pose_R{axis}")));
         }
         if self.landmarks.is_some() {
@@ -112,21 +154,11 @@ impl Layout for OpenFace {
     }
 }
 
-/// Whether the face was measured in its frame.
-fn is_measured(face: &Face) -> bool {
-    matches!(face.origin, Origin::Detected | Origin::Tracked)
-}
-
-fn position(face: &Face) -> [f32; 3] {
-    let [x, y, z] = [0, 1, 2].map(|axis| face.values[POSITION + axis] * MILLIMETRES);
-    [x, -y, -z]
-}
-
-/// Pitch, yaw and roll, rad. Our rotation is Ry(yaw)·Rx(pitch)·Rz(roll) in axes that point to the
+/// Pitch, yaw and roll, rad, of yaw, pitch and roll in degrees. Our rotation is Ry(yaw)·Rx(pitch)·Rz(roll) in axes that point to the
 /// right, up and to the viewer.
-fn rotation(face: &Face) -> [f32; 3] {
-    let [yaw, pitch, roll] = [0, 1, 2].map(|axis| face.values[ANGLES + axis].to_radians());
-    let [(sin_y, cos_y), (sin_p, cos_p), (sin_r, cos_r)] = [yaw, pitch, roll].map(libm::sincosf);
+fn rotation(angles: [f32; 3]) -> [f32; 3] {
+    let angles = angles.map(f32::to_radians);
+    let [(sin_y, cos_y), (sin_p, cos_p), (sin_r, cos_r)] = angles.map(libm::sincosf);
     // Elements of the matrix in OpenFace's axes.
     let r00 = cos_y * cos_r + sin_y * sin_p * sin_r;
     let r01 = cos_y * sin_r - sin_y * sin_p * cos_r;
@@ -143,16 +175,6 @@ fn rotation(face: &Face) -> [f32; 3] {
 mod tests {
     use super::*;
 
-    fn rotation_of(angles: [f32; 3]) -> [f32; 3] {
-        let mut values = vec![f32::NAN; CHANNELS];
-        values[ANGLES..ANGLES + 3].copy_from_slice(&angles);
-        rotation(&Face {
-            id: 1,
-            origin: Origin::Detected,
-            values,
-        })
-    }
-
     #[test]
     fn single_angles_keep_their_size() {
         let a = 30f32;
@@ -161,7 +183,7 @@ mod tests {
             ([a, 0.0, 0.0], [0.0, -a, 0.0]),
             ([0.0, 0.0, a], [0.0, 0.0, -a]),
         ] {
-            let got = rotation_of(angles).map(f32::to_degrees);
+            let got = rotation(angles).map(f32::to_degrees);
             for (got, want) in got.into_iter().zip(want) {
                 assert!((got - want).abs() < 1e-4, "{angles:?}: {got} {want}");
             }
@@ -181,7 +203,7 @@ mod tests {
         let angles = [20f32, -35.0, 50.0];
         let [yaw, pitch, roll] = angles.map(|angle| angle.to_radians().sin_cos());
         let ours = product(product(y(yaw), x(pitch)), z(roll));
-        let [rx, ry, rz] = rotation_of(angles).map(f32::sin_cos);
+        let [rx, ry, rz] = rotation(angles).map(f32::sin_cos);
         let theirs = product(product(x(rx), y(ry)), z(rz));
         let sign = [1.0, -1.0, -1.0];
         for i in 0..3 {

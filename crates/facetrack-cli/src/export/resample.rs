@@ -5,7 +5,8 @@
 use std::mem;
 
 use super::Frames;
-use super::frame::{Face, Frame, difference, normalized};
+use super::frame::{Blend, Face, Frame, number};
+use crate::table::Cell;
 
 /// Times that are closer are the same, ns: Matroska rounds times to milliseconds.
 const SAME: u64 = 1_000_000;
@@ -13,6 +14,8 @@ const SAME: u64 = 1_000_000;
 /// Frames at a constant rate.
 pub struct Resampled<'a> {
     frames: Frames<'a>,
+    /// How each column is interpolated.
+    blends: Vec<Option<Blend>>,
     /// Frames per second.
     rate: f64,
     /// Time of the first frame, ns; not known before it is read.
@@ -24,10 +27,11 @@ pub struct Resampled<'a> {
 }
 
 impl<'a> Resampled<'a> {
-    /// Frames at `rate` per second.
-    pub fn new(frames: Frames<'a>, rate: f64) -> Self {
+    /// Frames with such columns at `rate` per second.
+    pub fn new(frames: Frames<'a>, rate: f64, blends: Vec<Option<Blend>>) -> Self {
         Self {
             frames,
+            blends,
             rate,
             start: None,
             count: 0,
@@ -87,7 +91,7 @@ impl<'a> Resampled<'a> {
             }
             Some((before_time, before)) => {
                 let part = (time - before_time) as f64 / (after_time - before_time) as f64;
-                between(before, after, part as f32)
+                self.between(before, after, part)
             }
             None => Vec::new(),
         };
@@ -101,6 +105,23 @@ impl<'a> Resampled<'a> {
     }
 }
 
+impl Resampled<'_> {
+    /// The faces of both frames, at this part of the time between them.
+    fn between(&self, before: &Frame, after: &Frame, part: f64) -> Vec<Face> {
+        let faces = before.faces.iter();
+        let pairs = faces.filter_map(|face| Some((face, after.face(face.id)?)));
+        let face = |(from, to): (&Face, &Face)| {
+            let cells = from.cells.iter().zip(&to.cells).zip(&self.blends);
+            let cells = cells.map(|((from, to), blend)| between(*blend, from, to, part));
+            Face {
+                id: from.id,
+                cells: cells.collect(),
+            }
+        };
+        pairs.map(face).collect()
+    }
+}
+
 impl Iterator for Resampled<'_> {
     type Item = Result<Frame, String>;
 
@@ -109,47 +130,32 @@ impl Iterator for Resampled<'_> {
     }
 }
 
-/// The faces of both frames, at this part of the time between them. The origin is the one of the
-/// nearer frame.
-fn between(before: &Frame, after: &Frame, part: f32) -> Vec<Face> {
-    let pairs = before
-        .faces
-        .iter()
-        .filter_map(|face| Some((face, after.face(face.id)?)));
-    let face = |(from, to): (&Face, &Face)| {
-        let values = from.values.iter().zip(&to.values).enumerate();
-        let value = |(place, (from, to)): (usize, (&f32, &f32))| {
-            normalized(place, from + part * difference(place, *from, *to))
-        };
-        Face {
-            id: from.id,
-            origin: if part < 0.5 { from.origin } else { to.origin },
-            values: values.map(value).collect(),
-        }
+/// The cell at this part of the way from one to another. The nearer one, if it is not blended.
+fn between(blend: Option<Blend>, from: &Cell, to: &Cell, part: f64) -> Cell {
+    let Some(blend) = blend else {
+        return if part < 0.5 { from } else { to }.clone();
     };
-    pairs.map(face).collect()
+    if from.len() != to.len() || number(to, 0).is_none() {
+        return Cell::Missing;
+    }
+    blend.changed(from, |index, value| {
+        let to = number(to, index).unwrap_or(value);
+        part * blend.difference(value, to)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use facetrack::observation::Origin;
-
-    use super::super::frame::{ANGLES, CHANNELS};
+    use super::super::frame::tests::{CHANNEL, YAW, blends, cells, value};
     use super::*;
 
     const MS: u64 = 1_000_000;
 
     /// A frame with faces with these ids and values, which are the yaw and the first blendshape.
-    fn frame(time: u64, faces: &[(u32, f32)]) -> Frame {
-        let face = |(id, value): &(u32, f32)| {
-            let mut values = vec![0.0; CHANNELS + 1];
-            values[ANGLES] = *value;
-            values[CHANNELS] = *value;
-            Face {
-                id: *id,
-                origin: Origin::Detected,
-                values,
-            }
+    fn frame(time: u64, faces: &[(u32, f64)]) -> Frame {
+        let face = |(id, value): &(u32, f64)| Face {
+            id: *id,
+            cells: cells(*value, *value),
         };
         Frame {
             number: 1,
@@ -162,12 +168,14 @@ mod tests {
 
     fn resampled(frames: Vec<Frame>, rate: f64) -> Vec<Frame> {
         let frames = Box::new(frames.into_iter().map(Ok));
-        Resampled::new(frames, rate).map(Result::unwrap).collect()
+        Resampled::new(frames, rate, blends())
+            .map(Result::unwrap)
+            .collect()
     }
 
     /// Time in ms and first blendshape of each frame.
-    fn channels(frames: &[Frame]) -> Vec<(u64, Option<f32>)> {
-        let channel = |frame: &Frame| Some(frame.faces.first()?.values[CHANNELS]);
+    fn channels(frames: &[Frame]) -> Vec<(u64, Option<f64>)> {
+        let channel = |frame: &Frame| Some(value(frame.faces.first()?, CHANNEL));
         let both = |frame: &Frame| (frame.time.unwrap() / MS, channel(frame));
         frames.iter().map(both).collect()
     }
@@ -201,7 +209,7 @@ mod tests {
             .collect();
         let want: [&[u32]; 7] = [&[1], &[], &[], &[], &[1, 2], &[2], &[2]];
         assert_eq!(ids, want);
-        assert_eq!(got[5].faces[0].values[CHANNELS], 4.0);
+        assert_eq!(value(&got[5].faces[0], CHANNEL), 4.0);
     }
 
     #[test]
@@ -218,26 +226,26 @@ mod tests {
     fn angles_take_the_shorter_way() {
         let frames = vec![frame(0, &[(1, 170.0)]), frame(100, &[(1, -170.0)])];
         let got = resampled(frames, 20.0);
-        assert_eq!(got[1].faces[0].values[ANGLES].abs(), 180.0);
-        assert_eq!(got[1].faces[0].values[CHANNELS], 0.0);
+        assert_eq!(value(&got[1].faces[0], YAW).abs(), 180.0);
+        assert_eq!(value(&got[1].faces[0], CHANNEL), 0.0);
     }
 
     #[test]
     fn times_that_were_rounded_are_those_of_the_frames() {
-        let frames = [0, 33, 67, 100].map(|time| frame(time, &[(1, time as f32)]));
+        let frames = [0, 33, 67, 100].map(|time| frame(time, &[(1, time as f64)]));
         let got = resampled(frames.into(), 30.0);
-        let values: Vec<_> = got.iter().map(|it| it.faces[0].values[CHANNELS]).collect();
+        let values: Vec<_> = got.iter().map(|it| value(&it.faces[0], CHANNEL)).collect();
         assert_eq!(values, [0.0, 33.0, 67.0, 100.0]);
     }
 
     #[test]
     fn times_that_go_back_are_refused() {
         let frames = [40, 80, 0].map(|time| Ok(frame(time, &[])));
-        let mut resampled = Resampled::new(Box::new(frames.into_iter()), 25.0);
+        let mut resampled = Resampled::new(Box::new(frames.into_iter()), 25.0, blends());
         let error = resampled.find_map(Result::err).unwrap();
         assert!(error.contains("is before"), "{error}");
         assert!(
-            Resampled::new(Box::new([].into_iter()), 25.0)
+            Resampled::new(Box::new([].into_iter()), 25.0, blends())
                 .next()
                 .is_none()
         );

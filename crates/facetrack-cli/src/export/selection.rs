@@ -4,9 +4,8 @@
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-use facetrack::report::TrackedFace;
-
-use super::contents::Contents;
+use super::frame::Face;
+use crate::faces::Contents;
 
 /// The faces that are exported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +55,7 @@ impl Selection {
     }
 
     /// The selected faces of a frame.
-    pub fn of(&self, mut faces: Vec<TrackedFace>, contents: &Contents) -> Vec<TrackedFace> {
+    pub fn of(&self, mut faces: Vec<Face>, contents: &Contents) -> Vec<Face> {
         match self {
             Self::All => faces,
             Self::Ids(ids) => {
@@ -64,7 +63,7 @@ impl Selection {
                 faces
             }
             Self::Largest => {
-                let area = |face: &TrackedFace| contents.areas.get(&face.id);
+                let area = |face: &Face| contents.areas.get(&face.id);
                 let faces = faces.into_iter();
                 let largest = faces.max_by(|a, b| {
                     let order = area(a).partial_cmp(&area(b));

@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 use std::str::FromStr;
 
-use super::frame::{ANGLES, BOX, CHANNELS, Face, Frame, difference, normalized};
+use super::frame::{Blend, Face, Frame, GROUPS, number};
 use super::{Frames, positive};
+use crate::table::Cell;
 
 /// Distance of the last values that count, in standard deviations. They have 1 % of the weight.
 const REACH: f64 = 3.0;
@@ -15,9 +16,6 @@ const REACH: f64 = 3.0;
 /// at most 2 % off the blinks in clips of 24 to 30 frames per second, and 4 % off a blink of 0.1 s at
 /// any rate; 0.05 s takes 7 to 58 % off.
 const MAX_EXPRESSION: f64 = 0.0125;
-
-/// Groups of values, in the order of a face: boxes, pose, blendshapes and landmarks.
-const GROUPS: [&str; 4] = ["boxes", "pose", "blendshapes", "landmarks"];
 
 /// Standard deviation of the Gaussian for each of [`GROUPS`], s; 0 for values as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -44,8 +42,9 @@ impl Deviations {
             self.0 = [all, all, expression, expression];
             return Ok(());
         };
-        let group = GROUPS.iter().position(|group| *group == name);
-        let group = group.ok_or_else(|| format!("{name} is none of {}", GROUPS.join(", ")))?;
+        let names = GROUPS.map(|(name, _)| name);
+        let group = names.iter().position(|group| *group == name);
+        let group = group.ok_or_else(|| format!("{name} is none of {}", names.join(", ")))?;
         self.0[group] = positive(seconds)?;
         Ok(())
     }
@@ -55,7 +54,7 @@ impl Deviations {
     }
 
     /// Weights of values at this distance in time, for each group.
-    fn weights(&self, distance: u64) -> [f32; 4] {
+    fn weights(&self, distance: u64) -> [f64; 4] {
         self.0.map(|deviation| {
             if distance == 0 {
                 return 1.0;
@@ -64,7 +63,7 @@ impl Deviations {
             if distance > REACH {
                 return 0.0;
             }
-            libm::exp(-0.5 * distance * distance) as f32
+            libm::exp(-0.5 * distance * distance)
         })
     }
 }
@@ -73,8 +72,8 @@ impl Deviations {
 pub struct Smoothed<'a> {
     frames: Frames<'a>,
     deviations: Deviations,
-    /// Number of blendshapes of a face.
-    channels: usize,
+    /// How each column is smoothed.
+    blends: Vec<Option<Blend>>,
     /// Frames around the next one, with their times.
     window: VecDeque<(u64, Frame)>,
     /// Index of the next one in the window.
@@ -82,12 +81,12 @@ pub struct Smoothed<'a> {
 }
 
 impl<'a> Smoothed<'a> {
-    /// Smooths frames whose faces have this number of blendshapes.
-    pub fn new(frames: Frames<'a>, deviations: Deviations, channels: usize) -> Self {
+    /// Smooths frames with such columns.
+    pub fn new(frames: Frames<'a>, deviations: Deviations, blends: Vec<Option<Blend>>) -> Self {
         Self {
             frames,
             deviations,
-            channels,
+            blends,
             window: VecDeque::new(),
             next: 0,
         }
@@ -124,31 +123,24 @@ impl<'a> Smoothed<'a> {
     }
 
     fn face(&self, time: u64, face: &Face) -> Face {
-        let mut sums = vec![(0.0, 0.0); face.values.len()];
-        for (at, frame) in &self.window {
-            let Some(other) = frame.face(face.id) else {
-                continue;
-            };
+        let around = self.window.iter().filter_map(|(at, frame)| {
             let weights = self.deviations.weights(at.abs_diff(time));
-            add_weighted(&mut sums, face, other, |place| weights[self.group(place)]);
-        }
-        let values = face.values.iter().zip(sums).enumerate();
-        let value = |(place, (value, (sum, weight))): (usize, (&f32, (f32, f32)))| {
-            normalized(place, value + sum / weight)
-        };
+            Some((weights, &frame.face(face.id)?.cells))
+        });
+        let around: Vec<_> = around.collect();
+        let cells = face.cells.iter().zip(&self.blends).enumerate();
+        let cells = cells.map(|(place, (cell, blend))| match blend {
+            Some(blend) => {
+                let others = around.iter();
+                let others = others.map(|(weights, cells)| (weights[blend.group], &cells[place]));
+                mean(*blend, cell, &others.collect::<Vec<_>>())
+            }
+            None => cell.clone(),
+        });
         Face {
-            values: [face.values[0]]
-                .into_iter()
-                .chain(values.skip(BOX).map(value))
-                .collect(),
-            ..*face
+            id: face.id,
+            cells: cells.collect(),
         }
-    }
-
-    /// Index of the group of the value at this place.
-    fn group(&self, place: usize) -> usize {
-        let begins = [ANGLES, CHANNELS, CHANNELS + self.channels];
-        begins.iter().filter(|begin| place >= **begin).count()
     }
 
     fn advance(&mut self) {
@@ -164,15 +156,18 @@ impl<'a> Smoothed<'a> {
     }
 }
 
-/// Adds the differences from the values of `face`. The score, which comes first, is not smoothed.
-fn add_weighted(sums: &mut [(f32, f32)], face: &Face, other: &Face, weight: impl Fn(usize) -> f32) {
-    let pairs = face.values.iter().zip(&other.values).zip(sums).enumerate();
-    for (place, ((from, to), (sum, weights))) in pairs.skip(BOX) {
-        if !to.is_nan() {
-            *sum += weight(place) * difference(place, *from, *to);
-            *weights += weight(place);
+/// The weighted mean of a cell and others, without those that are missing or have other lengths.
+fn mean(blend: Blend, cell: &Cell, others: &[(f64, &Cell)]) -> Cell {
+    blend.changed(cell, |index, from| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (weight, other) in others.iter().filter(|(_, it)| it.len() == cell.len()) {
+            if let Some(to) = number(other, index) {
+                sum += weight * blend.difference(from, to);
+                weights += weight;
+            }
         }
-    }
+        sum / weights
+    })
 }
 
 impl Iterator for Smoothed<'_> {
@@ -190,18 +185,13 @@ impl Iterator for Smoothed<'_> {
 
 #[cfg(test)]
 mod tests {
-    use facetrack::observation::Origin;
-
-    use super::super::frame::{ANGLES, CHANNELS};
+    use super::super::frame::tests::{CHANNEL, YAW, blends, cells, value};
     use super::*;
 
     const MS: u64 = 1_000_000;
 
     /// A frame with a face whose yaw and first blendshape are these.
-    fn frame(time: u64, id: u32, yaw: f32, channel: f32) -> Frame {
-        let mut values = vec![0.5; CHANNELS + 1];
-        values[ANGLES] = yaw;
-        values[CHANNELS] = channel;
+    fn frame(time: u64, id: u32, yaw: f64, channel: f64) -> Frame {
         Frame {
             number: 1,
             pts: None,
@@ -209,21 +199,20 @@ mod tests {
             is_analysed: true,
             faces: vec![Face {
                 id,
-                origin: Origin::Detected,
-                values,
+                cells: cells(yaw, channel),
             }],
         }
     }
 
     fn smoothed(frames: Vec<Frame>) -> Vec<Face> {
         let frames = Box::new(frames.into_iter().map(Ok));
-        let smoothed = Smoothed::new(frames, Deviations([0.04; 4]), 1).map(Result::unwrap);
+        let smoothed = Smoothed::new(frames, Deviations([0.04; 4]), blends()).map(Result::unwrap);
         smoothed.flat_map(|frame| frame.faces).collect()
     }
 
     /// Values of `eyeBlinkLeft` in two clips, as MediaPipe 0.10.21 measures them, and their rates.
     #[rustfmt::skip]
-    const BLINKS: [(f64, &[f32]); 2] = [
+    const BLINKS: [(f64, &[f64]); 2] = [
         (24.0, &[0.054, 0.055, 0.052, 0.049, 0.049, 0.047, 0.049, 0.572, 0.43, 0.291, 0.191, 0.145, 0.13, 0.117, 0.11]),
         (25.0, &[0.019, 0.014, 0.029, 0.025, 0.011, 0.017, 0.281, 0.645, 0.366, 0.193, 0.151, 0.091, 0.059, 0.025, 0.018]),
     ];
@@ -237,9 +226,9 @@ mod tests {
                     frame.time = Some((f64::from(i) / rate * 1e9) as u64);
                     Ok(frame)
                 });
-                let frames = Smoothed::new(Box::new(frames), text.parse().unwrap(), 1);
-                let values = frames.map(|frame| frame.unwrap().faces[0].values[CHANNELS]);
-                let (min, max) = values.fold((1.0f32, 0.0f32), |(min, max), value| {
+                let frames = Smoothed::new(Box::new(frames), text.parse().unwrap(), blends());
+                let values = frames.map(|frame| value(&frame.unwrap().faces[0], CHANNEL));
+                let (min, max) = values.fold((1.0f64, 0.0f64), |(min, max), value| {
                     (min.min(value), max.max(value))
                 });
                 max - min
@@ -264,15 +253,15 @@ mod tests {
         }
         let frames = [frame(0, 1, 10.0, 1.0), frame(10, 1, 20.0, 0.0)];
         let frames = Box::new(frames.into_iter().map(Ok));
-        let smoothed = Smoothed::new(frames, "pose=0.1".parse().unwrap(), 1);
+        let smoothed = Smoothed::new(frames, "pose=0.1".parse().unwrap(), blends());
         let faces: Vec<_> = smoothed.map(|it| it.unwrap().faces[0].clone()).collect();
-        assert!(faces[0].values[ANGLES] > 14.0);
-        assert_eq!(faces[0].values[CHANNELS], 1.0);
+        assert!(value(&faces[0], YAW) > 14.0);
+        assert_eq!(value(&faces[0], CHANNEL), 1.0);
     }
 
     #[test]
     fn an_impulse_becomes_the_gaussian_around_its_time() {
-        let frames = (0..41).map(|i| frame(i * 20, 1, 0.0, f32::from(u8::from(i == 20))));
+        let frames = (0..41).map(|i| frame(i * 20, 1, 0.0, f64::from(u8::from(i == 20))));
         let faces = smoothed(frames.collect());
         let gaussian = |i: i32| (-0.5 * (f64::from(i) * 0.5).powi(2)).exp();
         let whole: f64 = (-6..=6).map(gaussian).sum();
@@ -283,7 +272,7 @@ mod tests {
             } else {
                 0.0
             };
-            let got = f64::from(face.values[CHANNELS]);
+            let got = value(face, CHANNEL);
             assert!((got - want).abs() < 1e-6, "{i}: {got} {want}");
         }
     }
@@ -293,28 +282,31 @@ mod tests {
         let yaws = [179.0, -179.0, 179.0, -179.0];
         let frames = std::iter::zip(0.., yaws).map(|(i, yaw)| frame(i * 20, 1, yaw, 0.0));
         for face in smoothed(frames.collect()) {
-            assert!(face.values[ANGLES].abs() > 178.0, "{:?}", face.values);
+            assert!(value(&face, YAW).abs() > 178.0, "{face:?}");
         }
     }
 
     #[test]
     fn faces_do_not_mix_and_values_that_are_missing_stay_so() {
         let faces = smoothed(vec![
-            frame(0, 1, 0.0, f32::NAN),
+            frame(0, 1, 0.0, f64::NAN),
             frame(20, 2, 0.0, 1.0),
             frame(40, 1, 0.0, 0.25),
         ]);
-        assert!(faces[0].values[CHANNELS].is_nan());
-        assert_eq!(faces[1].values[CHANNELS], 1.0);
-        assert_eq!(faces[2].values[CHANNELS], 0.25);
+        assert!(value(&faces[0], CHANNEL).is_nan());
+        assert_eq!(value(&faces[1], CHANNEL), 1.0);
+        assert_eq!(value(&faces[2], CHANNEL), 0.25);
     }
 
     #[test]
     fn frames_without_a_time_are_refused() {
         let mut frame = frame(0, 1, 0.0, 0.0);
         frame.time = None;
-        let mut smoothed =
-            Smoothed::new(Box::new([Ok(frame)].into_iter()), Deviations([0.1; 4]), 1);
+        let mut smoothed = Smoothed::new(
+            Box::new([Ok(frame)].into_iter()),
+            Deviations([0.1; 4]),
+            blends(),
+        );
         let error = smoothed.next().unwrap().unwrap_err();
         assert!(error.contains("frame 1 has no time"), "{error}");
     }

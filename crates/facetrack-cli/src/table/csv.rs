@@ -13,11 +13,13 @@ pub struct CsvTable<W: Write> {
 }
 
 impl<W: Write> CsvTable<W> {
-    /// Writes the header with `writer`.
+    /// Writes the header. If it is `ragged`, rows may lack the last cells.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(mut writer: csv::Writer<W>, columns: Vec<Column>) -> io::Result<Self> {
+    pub fn new(file: W, columns: Vec<Column>, ragged: bool) -> io::Result<Self> {
+        let mut writer = csv::WriterBuilder::new();
+        let mut writer = writer.flexible(ragged).from_writer(file);
         writer.write_record(columns.iter().flat_map(names))?;
         Ok(Self {
             writer,
@@ -36,11 +38,10 @@ impl<W: Write> CsvTable<W> {
 impl<W: Write> Table for CsvTable<W> {
     fn add(&mut self, row: Vec<Cell>) -> io::Result<()> {
         for (index, cell) in row.into_iter().enumerate() {
+            let fields = names(&self.columns[index]).len();
             match cell {
-                Cell::Missing => {
-                    for _ in 0..names(&self.columns[index]).len() {
-                        self.field("")?;
-                    }
+                cell if matches!(cell, Cell::Missing) || cell.len() != fields => {
+                    (0..fields).try_for_each(|_| self.field(""))?;
                 }
                 Cell::Integer(value) => self.field(value)?,
                 Cell::Double(value) => self.field(value)?,
@@ -48,6 +49,8 @@ impl<W: Write> Table for CsvTable<W> {
                 Cell::Boolean(value) => self.field(value)?,
                 Cell::Text(value) => self.writer.write_field(value)?,
                 Cell::Floats(list) => list.into_iter().try_for_each(|it| self.field(it))?,
+                Cell::Texts(list) => list.into_iter().try_for_each(|it| self.field(it))?,
+                Cell::Missing => (),
             }
         }
         // Ends the row.

@@ -100,7 +100,8 @@ fn field(column: &Column) -> Result<Type> {
         Kind::Float => optional(name, Physical::FLOAT, None),
         Kind::Boolean => optional(name, Physical::BOOLEAN, None),
         Kind::Text => optional(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Floats => list(name),
+        Kind::Floats => list(name, Physical::FLOAT, None),
+        Kind::Texts => list(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
     }
 }
 
@@ -112,8 +113,8 @@ fn optional(name: &str, physical: Physical, logical: Option<LogicalType>) -> Res
 }
 
 /// A list in the three levels that the format's specification demands.
-fn list(name: &str) -> Result<Type> {
-    let element = optional("element", Physical::FLOAT, None)?;
+fn list(name: &str, physical: Physical, logical: Option<LogicalType>) -> Result<Type> {
+    let element = optional("element", physical, logical)?;
     let items = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
         .with_fields(vec![Arc::new(element)])
@@ -147,7 +148,14 @@ fn write_column<'a>(
         Kind::Float => write::<FloatType>(writer, cells, values!(Float)),
         Kind::Boolean => write::<BoolType>(writer, cells, values!(Boolean)),
         Kind::Text => write::<ByteArrayType>(writer, cells, text),
-        Kind::Floats => write_lists(writer, cells),
+        Kind::Floats => write_lists::<FloatType>(writer, cells, |cell| match cell {
+            Cell::Floats(list) => Some(list.clone()),
+            _ => None,
+        }),
+        Kind::Texts => write_lists::<ByteArrayType>(writer, cells, |cell| match cell {
+            Cell::Texts(list) => Some(list.iter().map(|it| it.as_str().into()).collect()),
+            _ => None,
+        }),
     }
 }
 
@@ -177,26 +185,26 @@ fn write<'a, T: DataType>(
 
 /// Writes lists. The definition level of a missing list is 0, of an empty one 1, of a value 3. The
 /// repetition level of the first value of a list is 0, of the others 1.
-fn write_lists<'a>(
+fn write_lists<'a, T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     cells: impl Iterator<Item = &'a Cell>,
+    list: fn(&Cell) -> Option<Vec<T::T>>,
 ) -> Result<()> {
     let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
-    for cell in cells {
-        match cell {
-            Cell::Floats(list) if !list.is_empty() => {
-                values.extend_from_slice(list);
-                definitions.extend(list.iter().map(|_| 3));
-                repetitions.push(0);
-                repetitions.extend(list.iter().skip(1).map(|_| 1));
-            }
-            other => {
-                definitions.push(i16::from(matches!(other, Cell::Floats(_))));
-                repetitions.push(0);
-            }
+    for list in cells.map(list) {
+        let is_present = list.is_some();
+        let list = list.unwrap_or_default();
+        if list.is_empty() {
+            definitions.push(i16::from(is_present));
+            repetitions.push(0);
+            continue;
         }
+        definitions.extend(list.iter().map(|_| 3));
+        repetitions.push(0);
+        repetitions.extend(list.iter().skip(1).map(|_| 1));
+        values.extend(list);
     }
-    let column = writer.typed::<FloatType>();
+    let column = writer.typed::<T>();
     column.write_batch(&values, Some(&definitions), Some(&repetitions))?;
     Ok(())
 }

@@ -95,6 +95,11 @@ impl<S> Replay<S> {
         Some(self.index.head.fps).filter(|fps| *fps > 0.0)
     }
 
+    /// The engine that analysed the frames; empty when unknown.
+    pub fn engine(&self) -> &str {
+        &self.index.source.engine
+    }
+
     /// Which frames that were missing in the stream have a number.
     pub fn filling(&self) -> Filling {
         let head = &self.index.head;
