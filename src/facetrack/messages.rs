@@ -6,7 +6,7 @@ use std::time::Duration;
 use gst::prelude::ToSendValue;
 
 use facetrack::engine::EngineInfo;
-use facetrack::observation::LandmarkScheme;
+use facetrack::observation::{Fields, LandmarkScheme};
 use facetrack::profile::Profile;
 use facetrack::report::{FrameReport, ReportSource};
 
@@ -86,7 +86,9 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
     let channels = info.blendshapes.iter().map(String::as_str);
     let near_zero = info.near_zero_blendshapes.iter();
     let source = (!info.blendshapes.is_empty()).then(|| info.blendshape_source.to_string());
-    gst::Structure::builder("capabilities")
+    let measured = Fields::WORDS.iter();
+    let measured = measured.filter(|(field, ..)| Fields::MEASURED.contains(*field));
+    let capabilities = gst::Structure::builder("capabilities")
         .field("engine", info.name)
         .field_if_some("landmark-scheme", info.landmarks.map(name))
         .field("landmarks", landmarks as u32)
@@ -98,14 +100,12 @@ pub(super) fn capabilities(info: &EngineInfo) -> gst::Structure {
         .field("blendshapes", gst::Array::new(channels))
         .field_if_some("blendshape-source", source)
         .field("near-zero-blendshapes", gst::Array::new(near_zero))
-        .field("pose", info.pose)
-        .field("gaze", info.gaze)
-        .field("features", info.features)
-        .field("fit", info.fit)
-        .field("morphable", info.morphable)
-        .field("attributes", info.attributes)
         .field("embedding", info.embedding as u32)
         .field("temporal", info.temporal)
-        .field("runtimes", gst::Array::new(info.runtimes.names()))
+        .field("runtimes", gst::Array::new(info.runtimes.names()));
+    measured
+        .fold(capabilities, |capabilities, (field, word, _)| {
+            capabilities.field(*word, info.measures.contains(*field))
+        })
         .build()
 }

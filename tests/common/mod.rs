@@ -9,6 +9,7 @@ pub mod encoded;
 pub mod ffmpeg;
 pub mod frames;
 pub mod generated;
+pub mod metadata_page;
 pub mod pack;
 pub mod padded;
 pub mod player;

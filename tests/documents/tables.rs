@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use facetrack::device::PYTHON_PACKAGES;
+use facetrack::observation::Fields;
 use gstfacetrack::options;
 
 use crate::common;
 use crate::common::generated::assert_generated;
+use crate::common::metadata_page;
 use crate::common::property_table::{self, ELEMENTS};
 use crate::common::tool::{Tool, built};
 use crate::docs;
@@ -34,6 +36,30 @@ fn the_property_tables_are_those_of_the_elements() {
         let table = property_table::table(&element.expect("the element"));
         assert_table(&page, &name, &table);
     }
+}
+
+#[test]
+fn the_tables_of_the_metadata_list_every_field() {
+    common::init();
+    let schema = serde_json::from_str(facetrack::record::JSON_SCHEMA).expect("JSON");
+    for (name, group) in [
+        ("fields of a face", ""),
+        ("fields of fit", "fit"),
+        ("fields of morphable", "morphable"),
+    ] {
+        let table = metadata_page::table(&schema, group);
+        assert_table("docs/metadata.md", name, &table);
+    }
+}
+
+#[test]
+fn the_table_of_capabilities_lists_every_measurement() {
+    let words = Fields::WORDS.iter();
+    let words = words.filter(|(field, ..)| Fields::MEASURED.contains(*field));
+    let row = |(_, word, meaning): &(_, &str, &str)| format!("| `{word}` | {meaning} |\n");
+    let rows: String = words.map(row).collect();
+    let table = format!("| field | measurement |\n|---|---|\n{rows}");
+    assert_table("docs/applications.md", "measurements", &table);
 }
 
 #[test]

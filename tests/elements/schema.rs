@@ -10,7 +10,7 @@ use crate::common::engine::engine;
 use crate::common::faces::{face, full_face, morphable_face, recognised_face};
 use crate::common::reports::{report, with_report};
 use facetrack::engine::{EngineConfig, EngineKind};
-use facetrack::observation::FitFailure;
+use facetrack::observation::{Fields, FitFailure};
 use gst_check::Harness;
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
@@ -168,18 +168,19 @@ fn what_each_engine_measures_follows_the_schema() {
                 told.as_deref(),
                 "{name}"
             );
+            let measures = |field| info.measures.contains(field);
             for (key, reported) in [
-                ("pose", info.pose),
-                ("gaze", info.gaze),
-                ("features", info.features),
+                ("pose", measures(Fields::POSE)),
+                ("gaze", measures(Fields::GAZE)),
+                ("features", measures(Fields::FEATURES)),
                 // Only OpenSeeFace's.
-                ("eye_openness", info.features),
-                ("landmark_confidence", info.features),
-                ("fit", info.features),
-                ("eos", kind == EngineKind::Eos),
-                ("eos_fit", kind == EngineKind::Eos),
-                ("age", info.attributes),
-                ("gender", info.attributes),
+                ("eye_openness", measures(Fields::FEATURES)),
+                ("landmark_confidence", measures(Fields::FEATURES)),
+                ("fit", measures(Fields::FIT)),
+                ("eos", measures(Fields::MORPHABLE)),
+                ("eos_fit", measures(Fields::MORPHABLE)),
+                ("age", measures(Fields::ATTRIBUTES)),
+                ("gender", measures(Fields::ATTRIBUTES)),
                 ("landmarks_106", kind == EngineKind::InsightFace),
                 // Nobody asked for it.
                 ("embedding", false),

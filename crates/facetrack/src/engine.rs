@@ -13,7 +13,7 @@ use super::image::ImageView;
 use facetrack_assets::locate::NotFound;
 
 use super::model::{ModelError, ModelFile, Opener, Runtimes};
-use super::observation::{LandmarkScheme, Observation};
+use super::observation::{Fields, LandmarkScheme, Observation};
 use crate::words::choices;
 pub use crate::words::kebab;
 
@@ -310,18 +310,8 @@ pub struct EngineInfo {
     pub blendshape_source: BlendshapeSource,
     /// Channels that stay near 0 in every expression.
     pub near_zero_blendshapes: &'static [&'static str],
-    /// Whether it reports a head pose.
-    pub pose: bool,
-    /// Whether it reports where the eyes look.
-    pub gaze: bool,
-    /// Whether it reports [`Features`](super::observation::Features).
-    pub features: bool,
-    /// Whether it reports OpenSeeFace's 3-D model: [`Observation::fit`].
-    pub fit: bool,
-    /// Whether it reports a morphable model: [`Observation::morphable`].
-    pub morphable: bool,
-    /// Whether it reports [`Attributes`](super::observation::Attributes).
-    pub attributes: bool,
+    /// Other measurements that it reports, from [`Fields::MEASURED`].
+    pub measures: Fields,
     /// Length of the embedding that it reports; 0 for none.
     pub embedding: usize,
     /// Whether a frame's result depends on the frames before it.

@@ -10,7 +10,43 @@ use strum::VariantArray;
 
 use super::blendshape::Blendshapes;
 use super::geometry::{Point, Rect};
-use crate::words::display_as_serialized;
+use crate::words::{display_as_serialized, flags};
+
+flags! {
+    /// Measurements of a face, besides its id, whole pixels, score and blendshapes. A record has
+    /// the selected ones, and an engine states which of [`Fields::MEASURED`] it reports.
+    pub struct Fields, words fields_words;
+    LANDMARKS = 0, "landmarks": "landmarks, landmark_confidence and landmarks_106";
+    BOX = 1, "box": "the box with decimals";
+    KEY_POINTS = 2, "key-points": "key points of the detector";
+    POSE = 3, "pose": "position and rotation of the head";
+    ATTRIBUTES = 4, "attributes": "age and gender";
+    EMBEDDING = 5, "embedding": "embedding, which identifies people";
+    GAZE = 6, "gaze": "pupils";
+    FEATURES = 7, "features": "OpenSeeFace's features and eye_openness";
+    FIT = 8, "fit": "OpenSeeFace's fitted face model";
+    MORPHABLE = 9, "morphable": "eos and eos_fit, the fitted morphable model";
+    ORIGIN = 10, "origin": "origin and blendshapes_source";
+    RAW_BLENDSHAPES = 11, "raw-blendshapes": "blendshapes_raw, the blendshapes before the rest values of the face were subtracted";
+}
+
+impl Fields {
+    /// Measurements that an engine reports or does not report, without more to say about them.
+    pub const MEASURED: Self = Self::POSE
+        .union(Self::ATTRIBUTES)
+        .union(Self::GAZE)
+        .union(Self::FEATURES)
+        .union(Self::FIT)
+        .union(Self::MORPHABLE);
+
+    /// The measurements whose condition is true.
+    pub fn of<const N: usize>(measurements: [(Self, bool); N]) -> Self {
+        let present = measurements
+            .into_iter()
+            .filter(|(_, is_present)| *is_present);
+        present.map(|(measurement, _)| measurement).collect()
+    }
+}
 
 /// One face in one frame, before it has an identity.
 #[derive(Debug, Clone, PartialEq, Default)]

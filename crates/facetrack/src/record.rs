@@ -18,7 +18,6 @@ pub mod container;
 pub(crate) mod dense;
 pub mod drift;
 mod export;
-mod fields;
 pub mod joining;
 mod jsonl;
 mod metadata;
@@ -31,10 +30,10 @@ pub(crate) mod wire;
 
 use std::io::{self, Write};
 
+pub use super::observation::Fields;
 pub use array::Storage;
 pub use completeness::Completeness;
 pub use export::Export;
-pub use fields::Fields;
 pub use metadata::Metadata;
 pub use profile::{BlendshapeProfile, ProfileError};
 pub use stream::{End, FrameRecord, Totals};

@@ -54,6 +54,11 @@ macro_rules! flags {
             }
         }
 
+        impl $set {
+            /// Each flag with its word and its description.
+            pub const WORDS: &[(Self, &str, &str)] = &[$((Self::$name, $word, $blurb)),*];
+        }
+
         #[doc(hidden)]
         #[macro_export]
         macro_rules! $words {

@@ -23,7 +23,7 @@ use crate::engine::{
 use crate::geometry::Point;
 use crate::model::ModelFile;
 use crate::morphable::{FaceModel, Fit, FitSettings, Fitter, Past};
-use crate::observation::{FitFailure, LandmarkScheme, Landmarks, Observation};
+use crate::observation::{Fields, FitFailure, LandmarkScheme, Landmarks, Observation};
 use crate::words::choices;
 use report::Reporter;
 
@@ -89,8 +89,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         // ARKit blendshapes.
         blendshapes: CHANNELS.map(str::to_owned).into(),
         blendshape_source: BlendshapeSource::Derived,
-        pose: true,
-        morphable: true,
+        measures: Fields::POSE | Fields::MORPHABLE,
         temporal: identity(config) == Identity::Running,
         ..EngineInfo::named(ENTRY.name)
     }

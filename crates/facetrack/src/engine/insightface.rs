@@ -28,7 +28,7 @@ use crate::engine::jaw::{CHANNELS, JawOpen};
 use crate::engine::{
     Completer, Context, EngineConfig, EngineEntry, EngineError, EngineInfo, Setting, Wanted,
 };
-use crate::observation::{LandmarkScheme, Observation};
+use crate::observation::{Fields, LandmarkScheme, Observation};
 use pose::PoseFinder;
 
 pub use load::load;
@@ -93,8 +93,10 @@ fn info(values: impl Fn(Module) -> Option<usize>) -> EngineInfo {
         key_points: KEY_POINTS,
         blendshapes: channels.map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
-        pose: has(Module::Landmark3d68),
-        attributes: has(Module::GenderAge),
+        measures: Fields::of([
+            (Fields::POSE, has(Module::Landmark3d68)),
+            (Fields::ATTRIBUTES, has(Module::GenderAge)),
+        ]),
         embedding: values(Module::Recognition).unwrap_or_default(),
         ..EngineInfo::named(ENTRY.name)
     }

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::model::{ModelError, ModelFile};
-use crate::observation::{LandmarkScheme, Observation, Origin};
+use crate::observation::{Fields, LandmarkScheme, Observation, Origin};
 use crate::parallel;
 use detector::Detector;
 use landmarks::Face;
@@ -91,7 +91,7 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
-        pose: true,
+        measures: Fields::POSE,
         temporal: config.running_mode == RunningMode::Video,
         ..EngineInfo::named(ENTRY.name)
     }
@@ -107,7 +107,7 @@ fn assemble(
     config: &EngineConfig,
 ) -> Engine {
     let info = EngineInfo {
-        pose: reader.geometry.is_some(),
+        measures: Fields::of([(Fields::POSE, reader.geometry.is_some())]),
         models: files,
         ..describe(config)
     };

@@ -19,7 +19,7 @@ use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineInfo, RunningMode, Setting, Thresholds,
 };
 use crate::model::ModelFile;
-use crate::observation::LandmarkScheme;
+use crate::observation::{Fields, LandmarkScheme};
 use crate::words::choices;
 use finder::FaceFinder;
 
@@ -111,10 +111,11 @@ pub fn describe(config: &EngineConfig) -> EngineInfo {
         landmarks: Some(LandmarkScheme::OpenSeeFace66),
         blendshapes: channels.iter().map(|name| (*name).to_owned()).collect(),
         blendshape_source: BlendshapeSource::Derived,
-        pose: true,
-        gaze: config.openseeface.gaze,
-        features: is_video,
-        fit: true,
+        measures: Fields::of([
+            (Fields::POSE | Fields::FIT, true),
+            (Fields::GAZE, config.openseeface.gaze),
+            (Fields::FEATURES, is_video),
+        ]),
         temporal: is_video,
         ..EngineInfo::named(ENTRY.name)
     }

@@ -33,7 +33,9 @@ use super::{
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
-use crate::observation::{HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin};
+use crate::observation::{
+    Fields, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin,
+};
 #[cfg(feature = "test-faults")]
 use faults::Faults;
 
@@ -134,7 +136,7 @@ impl Script {
         EngineInfo {
             landmarks: self.detailed.then_some(LandmarkScheme::MediaPipe478),
             blendshapes: channels.map(|name| (*name).to_owned()).collect(),
-            pose: self.detailed,
+            measures: Fields::of([(Fields::POSE, self.detailed)]),
             temporal: running_mode == RunningMode::Video,
             ..EngineInfo::named(ENTRY.name)
         }
@@ -441,6 +443,6 @@ mod tests {
         assert_eq!(info.landmarks, face.landmarks.as_ref().map(|l| l.scheme));
         assert_eq!(face.landmarks.unwrap().points.len(), 478);
         assert_eq!(face.blendshapes.unwrap().names(), &info.blendshapes);
-        assert!(face.pose.is_some() && info.pose);
+        assert!(face.pose.is_some() && info.measures == Fields::POSE);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::avatar::{Avatar, CHANNELS};
 use crate::engine::{EngineConfig, EngineKind};
+use crate::observation::Fields;
 
 /// Faces at the start of a stream after which it is decided. An engine may need frames before it
 /// measures everything.
@@ -78,7 +79,8 @@ pub fn complete_engines() -> Vec<&'static str> {
 fn is_complete(kind: EngineKind) -> bool {
     let info = (kind.entry().describe)(&EngineConfig::default());
     info.is_ok_and(|info| {
-        info.pose && are_complete(|name| info.blendshapes.iter().any(|own| own == name))
+        info.measures.contains(Fields::POSE)
+            && are_complete(|name| info.blendshapes.iter().any(|own| own == name))
     })
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The parts of a face that a record has.
 
-use super::fields::Fields;
 use super::profile::BlendshapeProfile;
+use crate::observation::Fields;
 
 /// The parts of a face that are exported.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -24,10 +24,10 @@ use self::face::ReducedFace;
 pub(crate) use self::head::Head;
 pub use self::head::{SCHEMA, SCHEMA_1};
 use super::export::Export;
-use super::fields::Fields;
 use super::metadata::Metadata;
 use super::profile::BlendshapeProfile;
 use super::stream::{FrameRecord, Stream, Totals};
+use crate::observation::Fields;
 use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
 
 impl FrameReport {

@@ -12,7 +12,7 @@ use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::blendshape::BlendshapeSource;
 use facetrack::engine::{Engine, EngineConfig, EngineKind, Frame};
 use facetrack::image::{ImageView, PixelFormat};
-use facetrack::observation::{Gaze, Observation};
+use facetrack::observation::{Fields, Gaze, Observation};
 use facetrack::report::ReportSource;
 use facetrack::smoothing::OneEuro;
 use facetrack::tracker::TrackerConfig;
@@ -85,21 +85,21 @@ fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
         numbers.extend(blendshapes.values());
     }
     if let Some(pose) = &face.pose {
-        assert!(info.pose, "{name}");
+        assert!(info.measures.contains(Fields::POSE), "{name}");
         numbers.extend(pose.matrix.iter().flatten());
     }
     if let Some(Gaze { right, left }) = face.gaze {
-        assert!(info.gaze, "{name}");
+        assert!(info.measures.contains(Fields::GAZE), "{name}");
         numbers.extend([right, left].map(|pupil| pupil.confidence));
         numbers.extend([right, left].map(|pupil| pupil.position.x));
         numbers.extend([right, left].map(|pupil| pupil.position.y));
     }
     if let Some(features) = &face.features {
-        assert!(info.features, "{name}");
+        assert!(info.measures.contains(Fields::FEATURES), "{name}");
         numbers.extend(features.0);
     }
     if let Some(fit) = &face.fit {
-        assert!(info.fit, "{name}");
+        assert!(info.measures.contains(Fields::FIT), "{name}");
         numbers.push(fit.error);
         numbers.extend(fit.quaternion);
         numbers.extend(fit.points.as_flattened());
@@ -111,14 +111,15 @@ fn assert_sound(kind: EngineKind, engine: &Engine, face: &Observation) {
         numbers.extend(contour.points.iter().flat_map(|p| [p.x, p.y]));
     }
     if let Some(attributes) = face.attributes {
-        assert!(info.attributes, "{name}");
+        assert!(info.measures.contains(Fields::ATTRIBUTES), "{name}");
         numbers.push(attributes.age);
     }
     if let Some(embedding) = &face.embedding {
         assert_eq!(embedding.len(), info.embedding, "{name}");
         numbers.extend(embedding.iter());
     }
-    assert_eq!(face.morphable.is_some(), info.morphable, "{name}");
+    let is_fitted = info.measures.contains(Fields::MORPHABLE);
+    assert_eq!(face.morphable.is_some(), is_fitted, "{name}");
     if let Some(Ok(fit)) = &face.morphable {
         numbers.extend([fit.origin.x, fit.origin.y, fit.scale, fit.residual]);
         numbers.extend(fit.shape.iter().chain(&fit.expression).chain(&fit.rotation));

@@ -14,7 +14,7 @@ use facetrack::engine::{
 };
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
-use facetrack::observation::{FitFailure, LandmarkScheme, Observation};
+use facetrack::observation::{Fields, FitFailure, LandmarkScheme, Observation};
 use installed::{engine as installed_engine, load, look_at_rgb};
 
 const KIND: EngineKind = EngineKind::Eos;
@@ -192,7 +192,7 @@ fn all_files_are_on_record() {
     );
     assert_eq!(info.landmarks, Some(LandmarkScheme::Ibug68));
     assert_eq!((info.key_points, info.blendshapes.len()), (5, 1));
-    assert!(info.pose && info.temporal);
+    assert!(info.measures.contains(Fields::POSE) && info.temporal);
 }
 
 /// Error of loading the engine with `config`; `None`, with a message, if other files that it needs

@@ -11,7 +11,7 @@ use drawn::{Face, draw};
 use facetrack::engine::insightface::{Module, Settings};
 use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind};
 use facetrack::model::ModelError;
-use facetrack::observation::{LandmarkScheme, Observation};
+use facetrack::observation::{Fields, LandmarkScheme, Observation};
 use installed::{engine, installed_paths, load, look_at_rgb};
 
 const KIND: EngineKind = EngineKind::InsightFace;
@@ -175,7 +175,7 @@ fn what_is_allowed_is_measured() {
         let scheme = has(Landmark2d106).then_some(LandmarkScheme::InsightFace106);
         let info = engine.info.clone();
         assert_eq!(info.landmarks, scheme);
-        assert_eq!(info.attributes, has(GenderAge));
+        assert_eq!(info.measures.contains(Fields::ATTRIBUTES), has(GenderAge));
         assert_eq!(info.embedding, if embedding { 512 } else { 0 });
         let networks = [true, has(Landmark2d106), has(GenderAge), embedding];
         assert_eq!(

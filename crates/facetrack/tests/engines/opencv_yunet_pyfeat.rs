@@ -13,7 +13,7 @@ use facetrack::engine::{EngineConfig, EngineError, EngineKind, Frame, ModelRole,
 use facetrack::geometry::{Point, Rect};
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
-use facetrack::observation::Observation;
+use facetrack::observation::{Fields, Observation};
 use installed::{engine as installed_engine, load, look_at_rgb};
 use serde::Deserialize;
 
@@ -271,5 +271,5 @@ fn both_files_are_on_record() {
         ["face_detection_yunet_2023mar.onnx", "face_landmarker.task"]
     );
     assert_eq!((info.key_points, info.blendshapes.len()), (5, 52));
-    assert!(info.pose && !info.temporal);
+    assert!(info.measures == Fields::POSE && !info.temporal);
 }

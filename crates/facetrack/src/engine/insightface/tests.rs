@@ -14,7 +14,7 @@ use crate::device::{Cuda, CudaTuning, Placement};
 use crate::engine::{Finder, Frame, Thresholds};
 use crate::image::ImageView;
 use crate::model::Runtimes;
-use crate::observation::Landmarks;
+use crate::observation::{Fields, Landmarks};
 
 /// A pack that knows where it was opened.
 #[derive(Default, Clone)]
@@ -197,8 +197,12 @@ fn what_is_reported_is_what_the_packs_networks_measure() {
         assert_eq!(info.landmarks, landmarks);
         assert_eq!(scheme(&face.secondary_landmarks), contours);
         assert_eq!((info.key_points, face.key_points.len()), (5, 5));
-        assert_eq!((info.pose, face.pose.is_some()), (has("pose"), has("pose")));
-        assert_eq!(info.attributes, has("attributes"));
+        assert_eq!(face.pose.is_some(), has("pose"));
+        let measures = [
+            (Fields::POSE, has("pose")),
+            (Fields::ATTRIBUTES, has("attributes")),
+        ];
+        assert_eq!(info.measures, Fields::of(measures));
         assert_eq!(face.attributes.is_some(), has("attributes"));
         assert_eq!(info.embedding, if has("embedding") { 4 } else { 0 });
         assert_eq!(
@@ -231,8 +235,14 @@ fn without_a_pack_it_is_told_what_a_full_one_would_measure() {
     ] {
         let info = describe(&config(settings));
         assert_eq!(info.landmarks, landmarks);
-        assert_eq!((info.attributes, info.embedding), (attributes, embedding));
-        assert_eq!(info.pose, landmarks == Some(space));
+        let measures = [
+            (Fields::POSE, landmarks == Some(space)),
+            (Fields::ATTRIBUTES, attributes),
+        ];
+        assert_eq!(
+            (info.measures, info.embedding),
+            (Fields::of(measures), embedding)
+        );
         assert_eq!(info.key_points, 5);
     }
 }

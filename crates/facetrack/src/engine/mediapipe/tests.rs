@@ -13,7 +13,7 @@ use super::*;
 use crate::engine::{Context, Wanted};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, TensorSpec};
-use crate::observation::{Landmark, LandmarkScheme, Landmarks};
+use crate::observation::{Fields, Landmark, LandmarkScheme, Landmarks};
 
 /// Answers that all networks of a test share.
 #[derive(Debug, Clone)]
@@ -397,8 +397,8 @@ fn what_is_measured_is_known_before_the_first_frame() {
     let engine = |geometry| assembled(&script, geometry, &EngineConfig::default());
     let info = engine(Some(canonical_face())).info;
     assert_eq!(info.blendshapes.len(), 52);
-    assert!(info.pose && info.temporal);
-    assert!(!engine(None).info.pose);
+    assert!(info.measures == Fields::POSE && info.temporal);
+    assert!(engine(None).info.measures.is_empty());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, ModelRole, Setting,
     Thresholds,
 };
-use crate::observation::LandmarkScheme;
+use crate::observation::{Fields, LandmarkScheme};
 
 use super::yunet::{self, Detector};
 use super::yunet_mesh::YunetMesh;
@@ -40,7 +40,7 @@ pub fn describe() -> EngineInfo {
         key_points: yunet::KEY_POINTS,
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
         near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
-        pose: true,
+        measures: Fields::POSE,
         ..EngineInfo::named(ENTRY.name)
     }
 }
@@ -60,7 +60,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     let info = EngineInfo {
-        pose: reader.geometry.is_some(),
+        measures: Fields::of([(Fields::POSE, reader.geometry.is_some())]),
         models: files,
         ..describe()
     };

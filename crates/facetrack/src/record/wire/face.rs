@@ -13,11 +13,10 @@ use super::rounded::place;
 use crate::blendshape::{BlendshapeSource, Blendshapes};
 use crate::geometry::{Point, Rect};
 use crate::observation::{
-    self, Attributes, Features, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation,
-    Origin,
+    self, Attributes, Features, Fields, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks,
+    Observation, Origin,
 };
 use crate::record::export::Export;
-use crate::record::fields::Fields;
 use crate::report::TrackedFace;
 use crate::speaking::Speaking;
 
