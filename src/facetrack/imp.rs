@@ -159,7 +159,7 @@ type Reading = options::Reading<FaceTrack>;
 /// The properties that can only be read.
 const READINGS: &[Reading] = &[
     Reading::new("stats", Description::structure, |it| it.stats().to_value())
-        .blurb("Time of each stage: count, and mean, p50, p95 in ms; latency that the element adds in a live pipeline in ms; on a GPU also vram, the GPU memory of the process in MiB"),
+        .blurb("Time of each stage, added latency and GPU memory"),
     Reading::text("active-device", |it| it.of_source(|source| &source.device))
         .blurb("Device in use: cpu, or cuda:<index>; unset before READY"),
     Reading::text("active-execution-provider", |it| {
@@ -169,7 +169,7 @@ const READINGS: &[Reading] = &[
     Reading::text("device-reason", |it| it.of_source(|source| &source.device_reason))
         .blurb("Reason for the device in use; unset before READY"),
     Reading::new("capabilities", Description::structure, |it| it.capabilities().to_value())
-        .blurb("Measurements of the selected engine: landmark scheme and number of landmarks; key points; blendshape channels, whether they are measured or derived, and which of them stay near 0; pose; gaze; features; attributes; length of the embedding; whether frames depend on one another; and the runtimes of the networks. Until models are loaded, it describes the published models"),
+        .blurb("Measurements of the selected engine"),
 ];
 
 impl FaceTrack {

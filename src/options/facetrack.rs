@@ -115,7 +115,7 @@ impl Defaults for FaceTrackSettings {
     /// In the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "engine": engine, playing, checked(check_engine) =>
-            "Engine that finds faces: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted. A new engine is loaded in the background while frames flow",
+            "Engine: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted",
         "running-mode": config.running_mode, of(Setting::RunningMode) =>
             "Whether frames follow one another or are independent",
         "max-faces": config.max_faces, range(0.0, 100.0, "faces") =>
@@ -125,7 +125,7 @@ impl Defaults for FaceTrackSettings {
             "Minimum confidence of a detected face",
         "presence-confidence": tuning.thresholds.presence, playing, range(0.0, 1.0, ""),
             of(Setting::Presence) =>
-            "Minimum confidence of the landmark network that a face is present; below it, opencv-yunet-pyfeat and eos report the face without landmarks; use 0.87 for models -1, -2 and -3 of openseeface",
+            "Minimum confidence of the landmark network that a face is present",
         "tracking-confidence": tuning.thresholds.tracking, playing, range(0.0, 1.0, ""),
             of(Setting::Overlap) =>
             "Minimum overlap (IoU) of a detection with a tracked face to count as the same face, in video mode",
@@ -136,12 +136,12 @@ impl Defaults for FaceTrackSettings {
         "det-size": config.insightface.det_size,
             range(engine::DET_SIZE_STEP as f64, engine::MAX_DET_SIZE as f64, "px"),
             of(Setting::InsightFace) =>
-            "Side of the square input of the detector, a multiple of 32. A larger side finds smaller faces and takes longer. It is reduced if GPU memory is low",
+            "Side of the square input of the detector, a multiple of 32",
         "allowed-modules": allowed_modules, of(Setting::InsightFace),
             checked(|list| engine::modules(list).map(|_| ())) =>
-            "Networks of the pack to run, separated by commas or spaces: detection, which always runs, landmark_2d_106, landmark_3d_68, genderage, and recognition, which also needs embedding=true; unset = all",
+            "Networks of the pack to run: landmark_2d_106, landmark_3d_68, genderage, recognition; unset = all",
         "embedding": config.insightface.embedding, of(Setting::InsightFace) =>
-            "Measure the embedding of each face, which identifies people. Storing or sending it may be subject to laws on biometric data",
+            "Measure the embedding of each face, which identifies people",
         "scale-factor": config.opencv_haar.scale_factor, range(1.001, 100.0, ""),
             of(Setting::OpenCvHaar) =>
             "Ratio of two successive face sizes in the search",
@@ -165,7 +165,7 @@ impl Defaults for FaceTrackSettings {
             of(Setting::OpenSeeFace) =>
             "Time, counted from the first frame of a face, during which its range of expression is learned; 0 = no limit",
         "calibration-file": calibration_file, of(Setting::Calibration) =>
-            "File that stores the learned range of expression of each face. It is read at the start if it exists, and written at the end of the stream. The action signal reset-calibration discards what was learned; unset = no file",
+            "File that stores the learned range of expression of each face; unset = no file",
         "identity": config.eos.identity, of(Setting::Eos) =>
             "Frames that the shape of a face is fitted to; running-mode=image always uses per-frame",
         "mesh": config.eos.mesh, of(Setting::Eos) =>
@@ -178,61 +178,61 @@ impl Defaults for FaceTrackSettings {
             "Minimum cutoff frequency of the One-Euro filter; a lower value smooths a still face more",
         "smoothing-beta": one_euro.beta, playing, range(0.0, 100_000.0, ""),
             of(Setting::Landmarks) =>
-            "Speed coefficient of the One-Euro filter: increase of the cutoff frequency in Hz at a speed of one face size per second; a higher value follows motion faster",
+            "Speed coefficient of the One-Euro filter; a higher value follows motion faster",
         "smoothing-derivate-cutoff": one_euro.derivative_cutoff, playing,
             range(0.0001, 1000.0, "Hz"), of(Setting::Landmarks) =>
             "Cutoff frequency of the speed in the One-Euro filter",
         "blendshape-interval": tuning.blendshape_interval, playing, range(0.0, 1000.0, "frames"),
             of(Setting::Landmarks) =>
-            "Interval at which the blendshapes of a face are measured; they are repeated in between; 1 = every frame; 0 = never, which saves the time",
+            "Interval at which the blendshapes of a face are measured; 1 = every frame; 0 = never",
         "neutral-time": tuning.neutral.time, playing, range(0.0, 60.0, "s"),
             of(Setting::Landmarks) =>
-            "Time, counted from the first frame of a face, during which its rest values are learned: the median of each blendshape. Keep the face relaxed during this time. Afterwards, the rest values are subtracted, and the remaining range is scaled to 0…1. 0 = learn nothing from new faces",
+            "Time from the first frame of a face during which its rest values are learned; 0 = none are learned",
         "neutral-keep": tuning.neutral.keep, playing, of(Setting::Landmarks) =>
-            "Keep the rest values of a face until the end of the stream or a hard cut, also while it is away: they are used again for a face that comes back to the same place, and for the only face in the picture if the rest values of one face are known",
+            "Keep the rest values of a face while it is away",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
-            "JSON file with the blendshapes of a face at rest, by name, which are subtracted as with neutral-time. It is read at the start if it exists, and used for faces without rest values of their own. Learned rest values replace the ones in the file at the end of the stream; unset = no file",
+            "JSON file with the blendshapes of a face at rest; unset = no file",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>
             "Interval at which frames are analysed; faces are held in between; 1 = every frame",
         "max-fps": schedule.max_fps, playing, range(0.0, 1000.0, "Hz") =>
             "Maximum number of frames to analyse per second of stream time; faces are held in between; 0 = no limit",
         "predict": tuning.predict, playing =>
-            "Move faces in frames that are not analysed, with the velocity between the last two analysed frames, and for at most the time between these two; false = hold them in place",
+            "Move faces in frames that are not analysed; false = hold them in place",
         "late-frames": schedule.late_frames, playing =>
-            "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time. No frame is dropped. If a stream is always late, one frame in four is analysed, or fewer if that would take more than a quarter of the time",
+            "Handling of frames that arrive after the next frame is due, or that a sink cannot show in time",
         "workers": workers, range(0.0, 256.0, "frames"), cosmetic =>
-            "Number of frames to analyse at once; 1 = one after the other; 0 = one per CPU core. The results are the same. Frames leave in order, but are delayed, so use 1 for live video. mediapipe and openseeface analyse several frames at once only with running-mode=image, insightface only on the CPU",
+            "Number of frames to analyse at once; 0 = one per CPU core. The results are the same",
         "threads": config.threads, range(1.0, 256.0, "threads"), of(Setting::Networks), cosmetic =>
-            "Number of threads that analyse a frame. Each thread measures one face at a time. With fewer faces than threads, several threads run the larger networks of a face together. With opencv-yunet, opencv-yunet-pyfeat and eos, the threads also run the detector together, with insightface all networks. To analyse more frames at once, set workers",
+            "Number of threads that analyse a frame",
         "model": config.model, of(Setting::Model), cosmetic =>
-            "Model file; unset = the published model of the engine in models-dir or the default folders; eos: its sfm_shape_3448.bin; its other files are searched for in the same folder first; insightface: folder or name of a pack, such as buffalo_l",
+            "Model file, for insightface a pack; unset = the published model of the engine",
         "detector-model": config.detector_model, of(Setting::ModelParts), cosmetic =>
-            "Model file of the face detector, for engines with several models; unset = the published model in models-dir or the default folders",
+            "Model file of the face detector; unset = the published model",
         "landmark-model": config.landmark_model, of(Setting::ModelParts), cosmetic =>
-            "Model file of the landmarks, for engines with several models. opencv-yunet-pyfeat and eos: a face_landmarker.task; openseeface: a lm_model*_opt.onnx, or its number from -3 to 4. Unset = the published model in models-dir or the default folders; with openseeface, the best of its models that is available there",
+            "Model file of the landmarks, or a number of openseeface's models; unset = the published model",
         "gaze-model": config.gaze_model, of(Setting::GazeModel), cosmetic =>
-            "Model file of the gaze, for engines with several models; unset = the published model in models-dir or the default folders",
+            "Model file of the gaze; unset = the published model",
         "models-dir": config.paths.models_dir, of(Setting::Models), cosmetic =>
-            "Folder to search for models; unset = FACETRACK_MODELS_DIR, ~/.local/share/facetrack/models, then /usr/local/share and /usr/share; insightface: also INSIGHTFACE_HOME/models and ~/.insightface/models",
+            "Folder to search for models before FACETRACK_MODELS_DIR and the default folders",
         "runtime": config.runtime, of(Setting::Networks) =>
             "Runtime of the networks on the CPU; ONNX Runtime is loaded only when a network needs it",
         "onnxruntime": config.paths.runtime, of(Setting::Networks), cosmetic =>
-            "Path of libonnxruntime.so, whose code is loaded into the process: a library that every user can replace is refused; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH, ~/.local/share/facetrack/runtime, then /usr/local/share and /usr/share, then the system's loader",
+            "Path of libonnxruntime.so; unset = FACETRACK_ONNXRUNTIME, ORT_DYLIB_PATH and the default folders",
         "script": config.script, of(Setting::Script) =>
             "Faces of the engine scripted, such as `face x=0.3 dx=0.01 from=10 to=50; landmarks`; unset = one moving face",
         "tracker": tracker.kind => "Method that assigns ids to faces from frame to frame",
         "max-distance": tracker.max_distance, range(0.0, 100_000.0, "px") =>
-            "Maximum distance of a face centre from its position in the last frame, or from the expected one with tracker=iou, at which the face keeps its id; 0 = the size of the face",
+            "Maximum distance of a face centre from its expected position; 0 = the size of the face",
         "max-age": tracker.max_age, range(0.0, 100_000.0, "frames") =>
             "Number of analysed frames for which an id is kept without its face",
         "on-cut": tuning.on_cut, playing =>
-            "Handling of hard cuts between shots. They are found by comparing small samples of successive frames. The first frame of a shot is analysed whatever the schedule says, and its record has the key cut. Fades, dissolves, flashes and fast pans are no cuts",
+            "Handling of hard cuts between shots",
         "select": tuning.selection.select, playing =>
-            "Faces that are measured in full and reported. A selected face is followed until its id ends; with largest and center, another one replaces it if it is clearly better for 2 s. With max-faces=1, which is the default of openseeface, the engine sees one face only, and there is nothing to select: set max-faces=2 or more",
+            "Faces that are measured in full and reported",
         "select-id": tuning.selection.id, playing, range(1.0, i32::MAX as f64, "") =>
             "Id of the face that select=id reports",
         "device": request.device =>
-            "Device for the networks, for engines that can use a GPU; other engines always run on the CPU. An engine that can use a GPU runs on the CPU only if gpu-fallback is true and no usable GPU is found",
+            "Device for the networks; only insightface can use a GPU",
         "gpu-id": gpu_id, range(-1.0, 63.0, ""), of(Setting::Gpu), cosmetic =>
             "CUDA device; -1 = the device with the most free memory",
         "gpu-fallback": request.fallback, of(Setting::Gpu), cosmetic =>
@@ -243,7 +243,7 @@ impl Defaults for FaceTrackSettings {
             cosmetic =>
             "Minimum free memory of a usable GPU",
         "cuda-lib-path": cuda_lib_path, of(Setting::Gpu), cosmetic =>
-            "Folder with the CUDA libraries, whose code is loaded into the process, or with a Python environment that has NVIDIA's packages. A library that every user can replace is refused. The folder is searched first, before CUDA_HOME, the loader's path and /usr/local/cuda*",
+            "Folder with the CUDA libraries, or with a Python environment that has NVIDIA's packages",
         "warm-up-runs": request.tuning.warm_up_runs, range(0.0, 1000.0, "runs"), of(Setting::Gpu),
             cosmetic =>
             "Number of runs on the GPU before the first frame, so that the first frame is not delayed by the setup",
@@ -252,7 +252,7 @@ impl Defaults for FaceTrackSettings {
         "tf32": request.tuning.tf32, of(Setting::Gpu) =>
             "Use TF32, a 10-bit mantissa, for multiplications on Ampere and newer GPUs: less exact landmarks; no effect with tensorrt",
         "deterministic": request.tuning.deterministic, of(Setting::Gpu) =>
-            "Give the same result in every run on the GPU, with fixed convolution algorithms and without TF32; slower; an error together with tensorrt",
+            "Give the same result in every run on the GPU; slower; an error together with tensorrt",
         "arena-shrinkage": request.tuning.arena_shrinkage, of(Setting::Gpu), cosmetic =>
             "Release GPU memory after each run, slower; no effect with cuda-graph",
         "pinned-io": request.tuning.pinned_io, of(Setting::Gpu), cosmetic =>

@@ -26,7 +26,7 @@ impl Defaults for OverlaySettings {
     const ROWS: &'static [Row<Self>] = rows![
         "layers": style.layers, playing => "Layers to draw; 0 = none, and frames pass unchanged",
         "color": color, playing =>
-            "Colour of every face as six hexadecimal digits: red, green and blue; unset = one of seven colours per face, which people with colour blindness can distinguish",
+            "Colour of every face as six hexadecimal digits: red, green and blue; unset = a colour per face",
         "line-width": style.line_width, playing,
             range(0.0, 0.1, "fraction of the frame's shorter side") =>
             "Width of lines",
@@ -36,6 +36,6 @@ impl Defaults for OverlaySettings {
         "max-blendshapes": style.blendshapes, playing, range(0.0, 100.0, "") =>
             "Maximum number of blendshapes to draw per face, strongest first",
         "add-borders": add_borders, playing =>
-            "Value of the property add-borders of a videoscale between analysis and overlay: true = the aspect ratio was kept and borders were added, false = the picture was stretched",
+            "Value of add-borders of a videoscale between analysis and overlay",
     ];
 }

@@ -13,7 +13,8 @@ use facetrack::engine::{EngineKind, Setting};
 /// An option that sets a field of the settings `S`.
 pub(crate) struct Row<S: 'static> {
     pub name: &'static str,
-    blurb: &'static str,
+    /// One sentence of at most 120 characters; the page of the element has the details.
+    pub blurb: &'static str,
     unit: &'static str,
     range: (f64, f64),
     flags: ParamFlags,

@@ -61,6 +61,7 @@ fn assert_sound<S: Defaults>() {
         let name = row.name;
         let is_double = S::ROWS[..index].iter().any(|other| other.name == name);
         assert!(!is_double && name == kebab(name), "{name}");
+        assert!(row.blurb.chars().count() <= 120, "{name}");
         let default = row.value(&mut S::default());
         let mut settings = S::default();
         row.set_value(&mut settings, &default);

@@ -36,6 +36,6 @@ impl Defaults for LoadSettings {
             "File to read, written by trackjsonsink with format=dense or format=jsonl",
         "match": match_by => "How the recorded frame of a buffer is found",
         "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
-            "Maximum difference between the times of a buffer and of its recorded frame; with half the frame duration, every buffer gets the nearest recorded frame",
+            "Maximum difference between the times of a buffer and of its recorded frame",
     ];
 }

@@ -54,14 +54,14 @@ impl Defaults for JsonSinkSettings {
         "overwrite": overwrite, cosmetic =>
             "Replace an existing file; false = an existing file is an error",
         "blendshape-profile": blendshape_profile, checked(check_profile) =>
-            "Blendshapes to write: full, none, mouth (mouth and jaw), mediapipe (without tongueOut; _neutral, a channel of MediaPipe, is always written) or custom (blendshape-keys)",
+            "Blendshapes to write: full, none, mouth, mediapipe (without tongueOut) or custom (blendshape-keys)",
         "blendshape-keys": blendshape_keys =>
             "Blendshapes of the profile custom in the order of output, separated by commas",
         "include-tongue": include_tongue =>
             "Write tongueOut too with the profile mouth, if it is measured; no engine measures it",
         "verbose": verbose => "Write every part of a face that fields can select",
         "fields": fields =>
-            "Further parts of a face to write, if verbose is false; its id, its box in whole pixels, its score and its blendshapes are always written",
+            "More parts of a face to write, if verbose is false",
         "fill-gaps": fill_gaps =>
             "Write an empty frame for each missing frame, in gaps of up to 60 s; false = write only the frames that arrive",
         "fill-by": fill_by => "Missing frames that are filled",

@@ -33,15 +33,15 @@ impl Defaults for UdpSettings {
     const ROWS: &'static [Row<Self>] = rows![
         "protocol": protocol => "Protocol of the receiver",
         "host": host =>
-            "Name or address of the receiver, IPv4 or IPv6; if a name has both, its IPv4 address is used, because receivers listen there",
+            "Name or address of the receiver, IPv4 or IPv6",
         "port": port, range(0.0, 65535.0, "") =>
-            "UDP port of the receiver; 0 = port of the protocol: 11573 (openseeface), 39539 (vmc), 49983 (ifacialmocap), 11111 (livelink). With vmc and ifacialmocap the second face is sent to the next port, and so on for up to 16 faces",
+            "UDP port of the receiver; 0 = the usual port of the protocol",
         "mirror": mirror =>
             "Exchange left and right, so that the avatar moves like a mirror image (protocols: vmc, ifacialmocap, livelink)",
         "subject": subject =>
             "Name of the first face; the others are <subject>-2, <subject>-3 and so on (protocol: livelink)",
         "listen": listen =>
-            "Address of this machine at which receivers may ask for packets, on port 49983; 0.0.0.0 = all its addresses. Until a receiver asks, packets go to host; unset = open no port, and always send to host (protocol: ifacialmocap)",
+            "Address of this machine at which receivers may ask for packets; unset = always send to host",
         "face-id-offset": face_id_offset, range(0.0, 1_000_000.0, "") =>
             "Number of the first face, for receivers that get packets from several senders (protocol: openseeface)",
     ];
