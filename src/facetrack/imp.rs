@@ -97,7 +97,7 @@ use crate::options::{self, Description, Environment, FaceTrackSettings, Options}
 use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
 use facetrack::device::{Decision, OwnMemory, Severity};
-use facetrack::engine::{self, EngineInfo, Notice};
+use facetrack::engine::{self, EngineInfo, Notice, Setting};
 use facetrack::instructions;
 use facetrack::profile::Profile;
 use facetrack::report::{FrameStatus, ReportSource};
@@ -197,6 +197,19 @@ impl FaceTrack {
     /// to post when the engine is in use.
     fn on_loaded(&self, env: &Environment, loaded: &mut Loaded) -> gst::Structure {
         self.log_device(&loaded.decision);
+        let (kind, source) = (loaded.plan.setup.kind, loaded.analyzer.source());
+        if kind.uses(Setting::Gpu) {
+            // In the words of an earlier pipeline, whose operators search logs for them.
+            let provider = &source.execution_provider;
+            gst::info!(
+                CAT,
+                imp = self,
+                "[InsightFace] Detection session using provider: {provider}"
+            );
+        }
+        for line in env.without_effect(kind) {
+            gst::warning!(CAT, imp = self, "{line}");
+        }
         for fallback in &loaded.analyzer.engine.info.runtimes.fallbacks {
             gst::info!(CAT, imp = self, "ONNX Runtime runs {fallback}");
         }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::failure::Failure;
 
 use crate::options::{
-    EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
+    self, EnvWarning, Environment, FaceTrackSettings, Options, PostMessages, Smoothing,
 };
 use facetrack::analyzer::{Analyzer, Tuning};
 use facetrack::device::{
@@ -75,7 +75,7 @@ impl Plan {
         let (chosen, _) = options.resolve(None, env);
         let kind = chosen.engine.parse()?;
         let (settings, mut warnings) = options.resolve(Some(kind), env);
-        if kind.uses(Setting::Gpu) && settings.request.device.is_none() {
+        if kind.uses(Setting::Gpu) && settings.device.is_none() {
             warnings.extend(EnvWarning::of_gpu_policy(env));
         }
         let config = config(&settings)?;
@@ -83,7 +83,7 @@ impl Plan {
             live: Live::of(kind, &config, &settings),
             setup: Setup {
                 kind,
-                request: request(&settings, &options.settings, env),
+                request: request(&settings, &options.settings, env)?,
                 config,
                 tracker: settings.tracker,
                 calibration_file: settings.calibration_file,
@@ -207,25 +207,33 @@ fn search_paths(set: SearchPaths, found: SearchPaths) -> SearchPaths {
 }
 
 /// `explicit` has the settings without the environment.
+///
+/// # Errors
+/// [`EngineError::Config`] if the device has another name.
 fn request(
     settings: &FaceTrackSettings,
     explicit: &FaceTrackSettings,
     env: &Environment,
-) -> Request {
+) -> Result<Request, EngineError> {
     const MEBIBYTE: u64 = 1 << 20;
+    let named = settings.device.as_deref().map(options::device).transpose();
+    let named = named.map_err(|reason| EngineError::config("device", reason))?;
+    let number = named.and_then(|(_, number)| number);
+    let set_number = settings.gpu_id.and_then(|id| u32::try_from(id).ok());
     let lookup = |variable: &str| env.get(variable);
     // The environment cannot forbid a GPU by its number if the property gives the number.
     let policy_lookup = |variable: &str| {
         lookup(variable).filter(|_| variable != GpuPolicy::GPU_NUMBER || explicit.gpu_id.is_none())
     };
-    Request {
+    Ok(Request {
+        device: named.map(|(choice, _)| choice),
         gpu_policy: GpuPolicy::of(&EngineKind::gpu_names(), &policy_lookup),
-        gpu_id: settings.gpu_id.and_then(|id| u32::try_from(id).ok()),
+        gpu_id: number.or(set_number),
         max_vram: u64::from(settings.gpu_max_vram) * MEBIBYTE,
         min_free_vram: u64::from(settings.gpu_min_free_vram) * MEBIBYTE,
         libraries: LibrarySearch::of(explicit.cuda_lib_path.clone(), &lookup),
         ..settings.request.clone()
-    }
+    })
 }
 
 #[cfg(test)]

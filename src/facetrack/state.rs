@@ -219,7 +219,7 @@ impl State {
         let profile = self.engine.analyzer.profile();
         let frames = profile.frames();
         let due = interval > 0 && frames > 0 && frames.is_multiple_of(interval);
-        due.then(|| profile.line(self.engine.analyzer.engine.info.name, vram()))
+        due.then(|| profile.line(vram()))
     }
 
     /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last

@@ -10,8 +10,7 @@ use thiserror::Error;
 
 use super::field::Field;
 use super::{Defaults, Row, text};
-use facetrack::device::parse_switch;
-use facetrack::device::{DeviceChoice, GpuPolicy};
+use facetrack::device::{GpuPolicy, parse_switch};
 use facetrack::engine::EngineKind;
 
 /// Interval, in frames, of profiling lines that a variable switches on, as in the replaced
@@ -48,6 +47,8 @@ enum Rule {
     Implied(&'static str),
     /// It does not give a value, but has this effect if the option is not set.
     Effect(&'static str),
+    /// It has no effect, for this reason.
+    Nothing(&'static str),
 }
 
 impl Group {
@@ -83,6 +84,12 @@ const ALLOWS_GPU: Rule = Rule::Effect(
     "if `STEP5_ENABLE_GPU` or `STEP5_GPU_ENGINES` is set, the GPU is forbidden unless the first is true and the second lists the engine or is `all`",
 );
 const FOLDERS: Rule = Rule::Effect("folders to search, separated by colons");
+const PYTHON: Rule = Rule::Effect(
+    "interpreter of a Python environment with the packages onnxruntime-gpu and nvidia-…",
+);
+const OWN_SIZE: Rule = Rule::Nothing(
+    "the networks' inputs are sampled from the whole frame at the size of the networks, whatever the frame's width",
+);
 const TOOLKIT: Rule = Rule::Effect("folder of a CUDA toolkit to search");
 
 static GROUPS: &[Group] = &[
@@ -104,8 +111,10 @@ static GROUPS: &[Group] = &[
         of("STEP5_ENABLE_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
         of("STEP5_GPU_PROFILING", "profile-interval").rule(Rule::Switch(PROFILE_INTERVAL)),
     ]),
-    Group::of("facetrack", Some(EngineKind::MediaPipe))
-        .reads(&[of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces")]),
+    Group::of("facetrack", Some(EngineKind::MediaPipe)).reads(&[
+        of("STEP5_MEDIAPIPE_MAX_FACES", "max-faces"),
+        of("STEP5_MEDIAPIPE_MAX_WIDTH", "detect-max-width").rule(OWN_SIZE),
+    ]),
     Group::of("facetrack", Some(EngineKind::OpenCvHaar)).reads(&[
         of("STEP5_OPENCV_MAX_FACES", "max-faces"),
         of("STEP5_OPENCV_HAAR_CASCADE_PATH", "model"),
@@ -123,6 +132,7 @@ static GROUPS: &[Group] = &[
     ]),
     Group::of("facetrack", Some(EngineKind::OpenSeeFace)).reads(&[
         of("STEP5_OPENSEEFACE_MAX_FACES", "max-faces"),
+        of("STEP5_OPENSEEFACE_MAX_WIDTH", "detect-max-width").rule(OWN_SIZE),
         of(
             "STEP5_OPENSEEFACE_DETECTION_THRESHOLD",
             "detection-confidence",
@@ -152,6 +162,8 @@ static GROUPS: &[Group] = &[
         of("STEP5_INSIGHTFACE_JAWOPEN_SCALE", "jaw-open-scale"),
         of("STEP5_INSIGHTFACE_DETECT_EVERY_N", "inference-interval"),
         of("STEP5_INSIGHTFACE_MODEL_NAME", "model"),
+        of("STEP5_INSIGHTFACE_ENV_PYTHON", "onnxruntime").rule(PYTHON),
+        of("STEP5_INSIGHTFACE_ENV_PYTHON", "cuda-lib-path").rule(PYTHON),
         of("STEP5_INSIGHTFACE_CTX_ID", "gpu-id")
             .rule(Rule::Value(", except that -1 forbids the GPU")),
     ]),
@@ -189,7 +201,7 @@ impl EnvWarning {
             value,
             reason: "not true or false".to_owned(),
             option: "device",
-            used: text::display(&DeviceChoice::default().value()),
+            used: "auto".to_owned(),
         })
     }
 }
@@ -215,6 +227,24 @@ impl Environment {
 
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
+    }
+
+    /// Lines for the log about variables that are set and have no effect with `engine`.
+    pub fn without_effect(&self, engine: EngineKind) -> impl Iterator<Item = String> {
+        variables().filter_map(move |(group, variable)| {
+            let Rule::Nothing(reason) = variable.rule else {
+                return None;
+            };
+            let value = self.get(variable.name)?;
+            let name = variable.name;
+            let is_for_engine = group.engine == Some(engine);
+            is_for_engine.then(|| {
+                format!(
+                    "{name}={value} has no effect with engine={}: {reason}",
+                    engine.name()
+                )
+            })
+        })
     }
 
     /// The value of an option by the first variable that is set and valid. `resolved` has the
@@ -271,7 +301,7 @@ impl Rule {
                     format!("not {range} that is a multiple of {step}, or the two sides of a square, as in 640,640")
                 }),
             Self::Implied(value) => row.parse(value).map(Some),
-            Self::Effect(_) => Ok(None),
+            Self::Effect(_) | Self::Nothing(_) => Ok(None),
         }
     }
 
@@ -285,6 +315,7 @@ impl Rule {
             ),
             Self::Implied(value) => format!("{value} if the variable is set, as in that pipeline"),
             Self::Effect(effect) => effect.to_owned(),
+            Self::Nothing(reason) => format!("no effect: {reason}"),
         }
     }
 }

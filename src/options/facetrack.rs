@@ -47,23 +47,7 @@ facetrack::pnp_points_words!(enum_field, "GstFaceTrackPnpPoints");
 facetrack::identity_words!(enum_field, "GstFaceTrackIdentity");
 facetrack::tracker_words!(enum_field, "GstFaceTrackTracker");
 facetrack::select_words!(enum_field, "GstFaceTrackSelect");
-facetrack::device_words!(enum_field, "GstFaceTrackDevice");
 facetrack::conv_algorithm_search_words!(enum_field, "GstFaceTrackConvAlgorithmSearch");
-
-/// A device that is set differs from the default: it overrides the environment.
-impl Field for Option<DeviceChoice> {
-    fn value(&self) -> glib::Value {
-        self.unwrap_or_default().value()
-    }
-
-    fn set_value(&mut self, value: &glib::Value) {
-        self.insert(DeviceChoice::default()).set_value(value);
-    }
-
-    fn param_spec(&self, description: &Description) -> glib::ParamSpec {
-        self.unwrap_or_default().param_spec(description)
-    }
-}
 
 /// Settings of the element. Those that the domain has another form for are converted when an
 /// engine is loaded.
@@ -94,6 +78,8 @@ pub(crate) struct FaceTrackSettings {
     pub profile_interval: u32,
     /// Without the fields that are below.
     pub request: Request,
+    /// A device that is set overrides the environment.
+    pub device: Option<String>,
     /// CUDA device; -1 for any, `None` if it is not set.
     pub gpu_id: Option<i32>,
     /// MiB.
@@ -231,8 +217,8 @@ impl Defaults for FaceTrackSettings {
             "Faces that are measured in full and reported",
         "select-id": tuning.selection.id, playing, range(1.0, i32::MAX as f64, "") =>
             "Id of the face that select=id reports",
-        "device": request.device =>
-            "Device for the networks; only insightface can use a GPU",
+        "device": device, checked(|text| device(text).map(|_| ())) =>
+            "Device for the networks: auto, cpu, cuda or cuda:0, …; only insightface can use a GPU; unset = auto",
         "gpu-id": gpu_id, range(-1.0, 63.0, ""), of(Setting::Gpu), cosmetic =>
             "CUDA device; -1 = the device with the most free memory",
         "gpu-fallback": request.fallback, of(Setting::Gpu), cosmetic =>
@@ -286,6 +272,15 @@ impl Defaults for FaceTrackSettings {
     fn engine(&self) -> EngineKind {
         self.engine.parse().unwrap_or_default()
     }
+}
+
+/// The device that `text` names, and its number.
+///
+/// # Errors
+/// The expected words.
+pub(crate) fn device(text: &str) -> Result<(DeviceChoice, Option<u32>), String> {
+    let expected = || format!("expected auto, cpu, cuda or cuda:<number>, not {text:?}");
+    DeviceChoice::parse(text).ok_or_else(expected)
 }
 
 fn check_engine(name: &str) -> Result<(), String> {

@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::description::Description;
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
-pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing};
+pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, device};
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 use self::row::rows;
 pub(crate) use self::row::{Reading, Row};

@@ -119,10 +119,11 @@ fn row_4_is_in_the_log_and_in_the_record() {
     assert_eq!(text.matches("\"obj_1\"").count(), FRAMES, "{text}");
     for part in [
         "Auto-fallback to CPU enabled",
+        "[InsightFace] Detection session using provider: built-in",
         "WARNING: from element",
         r#""device":"cpu""#,
         "GPU requested but unavailable: no NVIDIA driver",
-        "[PROFILING] insightface after 4 frames: process=",
+        "[PROFILING] Frame 4: detection=",
     ] {
         assert!(text.contains(part), "{part} not in\n{text}");
     }

@@ -679,7 +679,14 @@ fn read_only_properties_tell_what_is_going_on() {
         "CPU-only mode (GPU disabled or not supported for this engine)"
     );
     let stats: gst::Structure = element.property("stats");
-    for stage in ["process", "track", "smooth", "complete", "total"] {
+    for stage in [
+        "detection",
+        "landmarks",
+        "track",
+        "smooth",
+        "complete",
+        "total",
+    ] {
         let figures: gst::Structure = stats.get(stage).expect(stage);
         assert_eq!(figures.get("count"), Ok(2u64), "{stage}");
         for figure in ["mean", "p50", "p95"] {

@@ -76,7 +76,7 @@ fn the_profile_is_logged() {
         .args("videotestsrc num-buffers=45 ! facetrack engine=scripted ! fakesink")
         .run();
     for frames in [20, 40] {
-        let line = format!("[PROFILING] scripted after {frames} frames: process=");
+        let line = format!("[PROFILING] Frame {frames}: detection=");
         assert!(run.text.contains(&line), "{line} in {}", run.text);
     }
     assert!(
@@ -84,6 +84,30 @@ fn the_profile_is_logged() {
         "{}",
         run.text
     );
+}
+
+#[test]
+fn a_variable_without_an_effect_is_logged_with_the_reason() {
+    for (engine, other, variable) in [
+        ("mediapipe", "openseeface", "STEP5_MEDIAPIPE_MAX_WIDTH"),
+        ("openseeface", "mediapipe", "STEP5_OPENSEEFACE_MAX_WIDTH"),
+    ] {
+        let log = |engine: &str| {
+            let pipeline =
+                format!("videotestsrc num-buffers=1 ! facetrack engine={engine} ! fakesink");
+            let run = Tool::new("gst-launch-1.0")
+                .env(variable, "640")
+                .env("GST_DEBUG", "facetrack:2")
+                .args(&pipeline)
+                .run();
+            assert!(run.success, "{}", run.text);
+            run.text
+        };
+        let line =
+            format!("{variable}=640 has no effect with engine={engine}: the networks' inputs");
+        assert!(log(engine).contains(&line), "{line}");
+        assert!(!log(other).contains(variable));
+    }
 }
 
 /// The documented launch lines that need no file.

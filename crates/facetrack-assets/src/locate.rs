@@ -21,6 +21,13 @@ pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 /// The same variable of other programs that use ONNX Runtime.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
+/// Environment variable with the interpreter of a Python environment for a GPU: its packages contain
+/// ONNX Runtime and CUDA libraries.
+pub const PYTHON_VARIABLE: &str = "STEP5_INSIGHTFACE_ENV_PYTHON";
+
+/// Folder of ONNX Runtime's libraries in the folder of a Python release.
+const IN_PYTHON: &str = "site-packages/onnxruntime/capi";
+
 /// ONNX Runtime's own environment variable; `1` keeps its telemetry off.
 pub const TELEMETRY_VARIABLE: &str = "ORT_DISABLE_TELEMETRY";
 
@@ -121,7 +128,8 @@ impl SearchPaths {
     /// unset.
     ///
     /// - `collection`: `$FACETRACK_MODELS_DIR`
-    /// - `runtime`: `$FACETRACK_ONNXRUNTIME`, or `$ORT_DYLIB_PATH`
+    /// - `runtime`: `$FACETRACK_ONNXRUNTIME`, or `$ORT_DYLIB_PATH`, or the one in the Python
+    ///   environment of `$STEP5_INSIGHTFACE_ENV_PYTHON`
     /// - `telemetry`: off if `$ORT_DISABLE_TELEMETRY` is `1`
     /// - `data_dir`: `$XDG_DATA_HOME/facetrack`, or `$HOME/.local/share/facetrack`
     /// - `system_data_dirs`: `facetrack` in each of `$XDG_DATA_DIRS`
@@ -138,7 +146,9 @@ impl SearchPaths {
         let data_dirs = path("XDG_DATA_DIRS").unwrap_or_else(|| SYSTEM_DATA_DIRS.into());
         Self {
             models_dir: None,
-            runtime: runtime_variable(&variable).and_then(path),
+            runtime: runtime_variable(&variable)
+                .and_then(path)
+                .or_else(|| runtime_of_python(&path(PYTHON_VARIABLE)?)),
             telemetry: match variable(TELEMETRY_VARIABLE) {
                 Some(value) if value == "1" => Telemetry::Off,
                 _ => Telemetry::Possible,
@@ -232,6 +242,26 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
         .collect();
     libraries.sort_unstable_by(|a, b| b.cmp(a));
     libraries
+}
+
+/// The folder of the Python environment that an interpreter belongs to.
+pub fn python_environment(interpreter: &Path) -> Option<&Path> {
+    interpreter.parent()?.parent()
+}
+
+/// ONNX Runtime in the environment of a Python interpreter. If there is none, the path does not
+/// exist, so that the error names it.
+fn runtime_of_python(interpreter: &Path) -> Option<PathBuf> {
+    let folder = python_environment(interpreter)?.join("lib");
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut found = entries.flat_map(|python| libraries_in(&python.path().join(IN_PYTHON)));
+    let missing = || {
+        folder
+            .join("python3")
+            .join(IN_PYTHON)
+            .join("libonnxruntime.so")
+    };
+    Some(found.next().unwrap_or_else(missing))
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl DetectJob {
     ) -> Result<Detections, EngineError> {
         let start = Instant::now();
         let find = || finder.find(frame, &self.thresholds);
-        let faces = self.profile.time(Stage::Process, find)?;
+        let faces = self.profile.time_search(find)?;
         Ok(Detections {
             frame: frame.outline(),
             faces,

@@ -4,8 +4,6 @@
 //! Only the engine `insightface` may use CUDA. Every other engine runs on the CPU, regardless of
 //! properties and environment, and the machine is not probed for it.
 
-use crate::words::choices;
-
 mod gpu_policy;
 mod libraries;
 mod memory;
@@ -28,12 +26,31 @@ pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
 pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
 
-choices! {
-    /// The requested device.
-    pub enum DeviceChoice, words device_words {
-        Auto = "auto": "the best device for the engine",
-        Cpu = "cpu": "the CPU; an error with insightface",
-        Cuda = "cuda": "an NVIDIA GPU, for engines that can use one",
+/// The requested device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The best device for the engine.
+    #[default]
+    Auto,
+    /// The CPU; an error with insightface.
+    Cpu,
+    /// An NVIDIA GPU, for engines that can use one.
+    Cuda,
+}
+
+impl DeviceChoice {
+    /// Parses `auto`, `cpu`, `cuda`, or `cuda:` and the number of a CUDA device, as
+    /// [`Placement::device`] names it.
+    pub fn parse(text: &str) -> Option<(Self, Option<u32>)> {
+        Some(match text {
+            "auto" => (Self::Auto, None),
+            "cpu" => (Self::Cpu, None),
+            "cuda" => (Self::Cuda, None),
+            _ => {
+                let number = text.strip_prefix("cuda:")?.parse().ok()?;
+                (Self::Cuda, Some(number))
+            }
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Times of the stages of an analysis, in constant memory.
 
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,15 @@ use facetrack_assets::lock::lock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Stage {
-    /// Finding faces.
-    Process,
+    /// Finding faces with a detector.
+    Detection,
+    /// Measuring landmarks and everything else that needs pixels.
+    Landmarks,
     /// Assigning identities.
     Track,
     /// Smoothing landmarks.
     Smooth,
-    /// Completing faces: blendshapes and pose.
+    /// Deriving measurements from landmarks, such as pose and blendshapes.
     Complete,
     /// The whole frame.
     Total,
@@ -30,6 +33,19 @@ impl Stage {
     pub fn name(self) -> &'static str {
         self.into()
     }
+}
+
+thread_local! {
+    /// Time of the detectors since the search of this thread began.
+    static DETECTION: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Runs a detector. Its time counts as [`Stage::Detection`].
+pub(crate) fn time_detection<T>(detect: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = detect();
+    DETECTION.set(DETECTION.get() + start.elapsed());
+    result
 }
 
 /// Times of all stages. Other threads may read them while frames are analysed.
@@ -62,6 +78,18 @@ impl Profile {
         result
     }
 
+    /// Runs a search for faces. The time that its detectors take counts as [`Stage::Detection`], the
+    /// rest as [`Stage::Landmarks`].
+    pub fn time_search<T>(&self, search: impl FnOnce() -> T) -> T {
+        DETECTION.set(Duration::ZERO);
+        let start = Instant::now();
+        let result = search();
+        let (all, detection) = (start.elapsed(), DETECTION.get());
+        self.add(Stage::Detection, detection);
+        self.add(Stage::Landmarks, all.saturating_sub(detection));
+        result
+    }
+
     /// Adds a time of `stage`.
     pub fn add(&self, stage: Stage, time: Duration) {
         lock(&self.stages)[stage as usize].add(time);
@@ -79,22 +107,19 @@ impl Profile {
     }
 
     /// A line for the log: mean times over all frames, including those without faces, and GPU
-    /// memory, MiB, if a GPU is used.
-    pub fn line(&self, engine: &str, vram: Option<u64>) -> String {
+    /// memory, MiB, if a GPU is used. An earlier pipeline wrote it in this form.
+    pub fn line(&self, vram: Option<u64>) -> String {
         let frames = self.frames();
         let stages: Vec<_> = self
             .summary()
             .iter()
             .map(|stage| {
                 let per_frame = stage.mean * stage.count as f64 / frames.max(1) as f64;
-                format!("{}={per_frame:.2}ms/frame", stage.stage.name())
+                format!("{}={per_frame:.1}ms", stage.stage.name())
             })
             .collect();
         let vram = vram.map_or_else(String::new, |mebibytes| format!(", VRAM={mebibytes}MB"));
-        format!(
-            "[PROFILING] {engine} after {frames} frames: {}{vram}",
-            stages.join(", ")
-        )
+        format!("[PROFILING] Frame {frames}: {}{vram}", stages.join(", "))
     }
 }
 
@@ -180,22 +205,31 @@ mod tests {
     #[test]
     fn the_line_counts_frames_and_every_stage() {
         let profile = Profile::default();
-        for _ in 0..3 {
-            profile.time(Stage::Total, || profile.time(Stage::Process, || ()));
+        for milliseconds in [10.0, 20.0] {
+            for (stage, part) in [
+                (Stage::Detection, 0.5),
+                (Stage::Landmarks, 0.25),
+                (Stage::Total, 1.0),
+            ] {
+                profile.add(stage, Duration::from_secs_f64(milliseconds * part / 1e3));
+            }
         }
-        let line = profile.line("scripted", None);
-        assert!(
-            line.starts_with("[PROFILING] scripted after 3 frames: process=0."),
-            "{line}"
-        );
-        assert!(
-            line.ends_with("ms/frame") && line.contains(", total="),
-            "{line}"
-        );
-        assert_eq!(
-            profile.line("scripted", Some(812)),
-            line + ", VRAM=812MB",
-            "the same with a GPU"
-        );
+        let line = "[PROFILING] Frame 2: detection=7.5ms, landmarks=3.8ms, track=0.0ms, smooth=0.0ms, complete=0.0ms, total=15.0ms";
+        assert_eq!(profile.line(None), line);
+        assert_eq!(profile.line(Some(812)), format!("{line}, VRAM=812MB"));
+    }
+
+    #[test]
+    fn detectors_are_timed_within_a_search() {
+        let profile = Profile::default();
+        let last = Duration::from_millis(3);
+        profile.time_search(|| {
+            let start = Instant::now();
+            time_detection(|| while start.elapsed() < last {});
+        });
+        profile.time_search(|| ());
+        let [detection, landmarks, ..] = profile.summary();
+        assert_eq!((detection.count, landmarks.count), (2, 2));
+        assert!(detection.mean * 2.0 >= 3.0 && landmarks.mean < detection.mean);
     }
 }

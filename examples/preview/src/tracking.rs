@@ -24,7 +24,7 @@ const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! 
 pub const NEWEST: &str = "newest";
 
 /// The parts of an analysis, with the names in facetrack's `stats`.
-const ANALYSIS: [&str; 4] = ["process", "track", "smooth", "complete"];
+const ANALYSIS: [&str; 5] = ["detection", "landmarks", "track", "smooth", "complete"];
 
 /// Settings at the start.
 pub struct Options<'a> {

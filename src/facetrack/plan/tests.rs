@@ -394,6 +394,22 @@ fn a_device_that_was_set_is_told_from_one_that_was_not() {
 }
 
 #[test]
+fn a_device_may_have_a_number_as_active_device_has() {
+    let set = [("device", "cuda:1"), ("gpu-id", "0")];
+    let request = plan(&set, &[]).setup.request;
+    assert_eq!(request.device, Some(DeviceChoice::Cuda));
+    assert_eq!(request.gpu_id, Some(1), "the number of the device is used");
+    for wrong in ["cuda:", "cuda:-1", "cuda:x", "gpu", "CUDA"] {
+        let error = Plan::new(&options(&[("device", wrong)]), &environment(&[])).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("cuda:<number>") && error.contains(wrong),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn the_environment_gates_the_gpu() {
     let gpu_policy = |set: &[_], env: &[_]| plan(set, env).setup.request.gpu_policy;
     assert_eq!(gpu_policy(&[], &[]), GpuPolicy::Allowed);

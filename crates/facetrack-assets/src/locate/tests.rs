@@ -48,6 +48,21 @@ fn folders_are_searched_in_order_flat_before_family() {
 }
 
 #[test]
+fn the_interpreter_of_an_environment_gives_its_runtime() {
+    let root = tempfile::tempdir().unwrap();
+    let interpreter = root.path().join("bin/python");
+    let python: (&str, &Path) = (PYTHON_VARIABLE, &interpreter);
+    let capi = "lib/python3.12/site-packages/onnxruntime/capi";
+    let missing = paths(&[python]).runtime.unwrap();
+    assert!(missing.starts_with(root.path()) && !missing.exists());
+    let library = touch(root.path().join(capi).join("libonnxruntime.so.1.28.0"));
+    assert_eq!(paths(&[python]).runtime, Some(library));
+    let other = root.path().join("libonnxruntime.so");
+    let both = paths(&[python, (RUNTIME_VARIABLE, &other)]);
+    assert_eq!(both.runtime, Some(other));
+}
+
+#[test]
 fn an_explicit_model_ends_the_search() {
     let root = tempfile::tempdir().unwrap();
     touch(root.path().join("a.task"));

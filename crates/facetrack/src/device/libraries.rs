@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use glob::{Pattern, glob};
 
 use super::validation::Fault;
+use facetrack_assets::locate::{PYTHON_VARIABLE, python_environment};
 use facetrack_assets::trust::{self, Replaceable};
 pub use needs::{Library, Needs};
 pub use packages::{PYTHON_PACKAGES, PythonPackages};
@@ -53,17 +54,20 @@ pub struct LibrarySearch {
 
 impl LibrarySearch {
     /// The variables that [`LibrarySearch::of`] looks at.
-    pub const VARIABLES: [&'static str; 3] = [LIB_PATH, HOMES[0], HOMES[1]];
+    pub const VARIABLES: [&'static str; 4] = [LIB_PATH, PYTHON_VARIABLE, HOMES[0], HOMES[1]];
 
     /// Where a property and the variables that `lookup` knows say; the property comes first.
     pub fn of(property: Option<PathBuf>, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.is_empty());
         let paths = value(LIB_PATH).unwrap_or_default();
         let listed = paths.split(':').filter(|path| !path.is_empty());
+        let python = value(PYTHON_VARIABLE).map(PathBuf::from);
+        let environment = python.as_deref().and_then(python_environment);
         Self {
             folders: property
                 .into_iter()
                 .chain(listed.map(PathBuf::from))
+                .chain(environment.map(PathBuf::from))
                 .collect(),
             homes: HOMES
                 .iter()

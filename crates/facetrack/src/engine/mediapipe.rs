@@ -27,6 +27,7 @@ use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::model::{ModelError, ModelFile};
 use crate::observation::{Fields, LandmarkScheme, Observation, Origin};
 use crate::parallel;
+use crate::profile;
 use detector::Detector;
 use landmarks::Face;
 use mesh::MeshReader;
@@ -160,7 +161,9 @@ impl MediaPipe {
             self.met = Some(frame.time);
         }
         if rois.len() < self.max_faces {
-            let detections = self.detector.detect(&frame.image, thresholds.detection)?;
+            let detections = profile::time_detection(|| {
+                self.detector.detect(&frame.image, thresholds.detection)
+            })?;
             let best = detections.iter().take(self.max_faces);
             let mut found: Vec<_> = best.filter_map(Roi::from_detection).collect();
             let have_met = |met| frame.time.saturating_sub(met) <= MEETING;

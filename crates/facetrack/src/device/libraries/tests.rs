@@ -200,6 +200,7 @@ fn what_was_named_comes_first_then_the_loader_then_the_machines_toolkit_then_the
     let all = files(NEEDS);
     let variables = |name: &str| match name {
         "STEP5_CUDA_LIB_PATH" => Some("variable:second"),
+        "STEP5_INSIGHTFACE_ENV_PYTHON" => Some("environment/bin/python"),
         "STEP5_CUDA_HOME" => Some("own-home"),
         "CUDA_HOME" => Some("home"),
         _ => None,
@@ -214,6 +215,7 @@ fn what_was_named_comes_first_then_the_loader_then_the_machines_toolkit_then_the
         "usr/local/cuda/lib64",
         "home/lib64",
         "own-home/lib64",
+        "environment/lib/python3.12/site-packages/nvidia/cudnn/lib",
         "second",
         "variable",
         "property/nvidia/cudnn/lib",

@@ -16,6 +16,7 @@ use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile, Runtimes};
 use crate::observation::Observation;
+use crate::profile;
 
 /// Side of the image used for warming up, px: the side of an aligned face.
 const FACE: usize = 112;
@@ -97,7 +98,8 @@ impl Networks {
 
 impl Finder for Networks {
     fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
-        let found = self.detector.detect(&frame.image, thresholds.detection)?;
+        let found =
+            profile::time_detection(|| self.detector.detect(&frame.image, thresholds.detection))?;
         let mut faces: Vec<_> = found.into_iter().map(Observation::from).collect();
         measures::measure(&mut self.measures, &frame.image, &mut faces)?;
         Ok(faces)

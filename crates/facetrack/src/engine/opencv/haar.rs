@@ -22,6 +22,7 @@ use crate::engine::{
 use crate::geometry::Rect;
 use crate::model::{file, format_error};
 use crate::observation::Observation;
+use crate::profile;
 use crate::sample::luma;
 use detector::Detector;
 use group::Detection;
@@ -144,7 +145,7 @@ impl Haar {
         }
         luma(&frame.image, &mut self.luma);
         self.stretch(frame.image.stored_size(), size);
-        let mut faces = self.detector.detect(&self.luma);
+        let mut faces = profile::time_detection(|| self.detector.detect(&self.luma));
         if faces.len() > self.max_faces {
             faces.sort_by_key(|face| {
                 std::cmp::Reverse(i64::from(face.width) * i64::from(face.height))

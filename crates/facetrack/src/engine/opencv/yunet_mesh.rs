@@ -16,6 +16,7 @@ use crate::model::ModelError;
 use crate::nms::Detection;
 use crate::observation::{Landmarks, Observation};
 use crate::parallel;
+use crate::profile;
 
 /// Minimum presence that every region reaches.
 const ANY_PRESENCE: f32 = 0.0;
@@ -38,7 +39,8 @@ impl YunetMesh {
         image: &ImageView<'_>,
         thresholds: &Thresholds,
     ) -> Result<Vec<Observation>, ModelError> {
-        let detections = self.detector.detect(image, thresholds.detection)?;
+        let detections =
+            profile::time_detection(|| self.detector.detect(image, thresholds.detection))?;
         let landmarks = parallel::map(&mut self.landmarks, &detections, |network, detection| {
             let region = region::around(detection);
             let measured = region.map(|region| measure(network, image, &region, thresholds));

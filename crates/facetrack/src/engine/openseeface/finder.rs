@@ -17,6 +17,7 @@ use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Observation, Origin};
 use crate::parallel;
+use crate::profile;
 use detector::Detector;
 use gaze::GazeNetwork;
 use group::Candidate;
@@ -124,7 +125,8 @@ impl Finder for FaceFinder {
         // fast motion, a face has then moved too far to keep its identity.
         let has_lost = candidates.len() < places.len();
         if self.schedule.searches(places.len()) || has_lost {
-            let places = self.detector.detect(image, detection, self.max_faces)?;
+            let places =
+                profile::time_detection(|| self.detector.detect(image, detection, self.max_faces))?;
             candidates.extend(self.measure(image, &places, Origin::Detected, presence)?);
         }
         let faces = group::best(candidates, self.max_faces);

@@ -8,6 +8,7 @@ use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresh
 use crate::model::runtime::{Memory, SessionOptions};
 use crate::model::{ModelError, ModelFile, Opener, file};
 use crate::observation::Observation;
+use crate::profile;
 
 /// The published network.
 const FILE: &str = "face_detection_yunet_2023mar.onnx";
@@ -28,7 +29,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         ..describe()
     };
     let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
-        let faces = detector.detect(&frame.image, thresholds.detection)?;
+        let faces =
+            profile::time_detection(|| detector.detect(&frame.image, thresholds.detection))?;
         Ok(faces.into_iter().map(Observation::from).collect())
     };
     Ok(Engine::new(info, finder, ()).opened_by(opener))
