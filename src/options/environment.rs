@@ -320,8 +320,11 @@ impl Rule {
     }
 }
 
-/// The side of a square from one side or both.
+/// The side of a square from one side or both; 0 from `auto`.
 fn side(text: &str) -> Option<usize> {
+    if text.trim() == "auto" {
+        return Some(0);
+    }
     let mut sides = text
         .split([',', 'x', 'X'])
         .map(|side| side.trim().parse().ok());

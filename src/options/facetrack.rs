@@ -120,9 +120,8 @@ impl Defaults for FaceTrackSettings {
         "detect-max-width": detect_max_width, range(0.0, 16384.0, "px"), of(Setting::Suppression) =>
             "Maximum width of the detector's input: wider frames are scaled down for the detector; 0 = no limit",
         "det-size": config.insightface.det_size,
-            range(engine::DET_SIZE_STEP as f64, engine::MAX_DET_SIZE as f64, "px"),
-            of(Setting::InsightFace) =>
-            "Side of the square input of the detector, a multiple of 32",
+            range(0.0, engine::MAX_DET_SIZE as f64, "px"), of(Setting::InsightFace) =>
+            "Side of the square input of the detector, a multiple of 32; 0 = inputs of 128 and 640",
         "allowed-modules": allowed_modules, of(Setting::InsightFace),
             checked(|list| engine::modules(list).map(|_| ())) =>
             "Networks of the pack to run: landmark_2d_106, landmark_3d_68, genderage, recognition; unset = all",

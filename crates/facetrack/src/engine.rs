@@ -45,7 +45,7 @@ pub use entry::{EngineEntry, Setting, UnknownEngine, describe, load};
 #[cfg(feature = "eos")]
 pub use eos::{Identity, Settings as EosSettings};
 #[cfg(feature = "insightface")]
-pub use insightface::{DET_SIZE_STEP, MAX_DET_SIZE, Settings as InsightFaceSettings, modules};
+pub use insightface::{MAX_DET_SIZE, Settings as InsightFaceSettings, modules};
 #[cfg(feature = "opencv-haar")]
 pub use opencv::haar::Search as HaarSettings;
 #[cfg(feature = "openseeface")]

@@ -254,6 +254,8 @@ fn a_size_of_the_detector_is_a_side_or_both() {
         ("320 , 320", 320),
         ("320x320", 320),
         ("4096X4096", 4096),
+        ("auto", 0),
+        ("0,0", 0),
     ] {
         let plan = plan(&[], &[engine, ("STEP5_INSIGHTFACE_DET_SIZE", value)]);
         assert_eq!(plan.setup.config.insightface.det_size, side, "{value:?}");
@@ -266,11 +268,9 @@ fn what_insightface_can_not_understand_warns() {
         ("STEP5_INSIGHTFACE_MAX_FACES", "-1", "max-faces"),
         ("STEP5_INSIGHTFACE_MAX_WIDTH", "wide", "detect-max-width"),
         ("STEP5_INSIGHTFACE_DET_SIZE", "641", "det-size"),
-        ("STEP5_INSIGHTFACE_DET_SIZE", "0,0", "det-size"),
         ("STEP5_INSIGHTFACE_DET_SIZE", "640x480", "det-size"),
         ("STEP5_INSIGHTFACE_DET_SIZE", "640,640,640", "det-size"),
         ("STEP5_INSIGHTFACE_DET_SIZE", "4128", "det-size"),
-        ("STEP5_INSIGHTFACE_DET_SIZE", "auto", "det-size"),
         (
             "STEP5_INSIGHTFACE_ALLOWED_MODULES",
             "detection,age",

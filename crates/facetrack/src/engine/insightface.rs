@@ -32,7 +32,6 @@ use crate::observation::{Fields, LandmarkScheme, Observation};
 use pose::PoseFinder;
 
 pub use load::load;
-pub use scrfd::MULTIPLE as DET_SIZE_STEP;
 pub use settings::{DET_SIZE, MAX_DET_SIZE, Module, Settings, modules};
 
 /// Maximum IoU of two detected faces: `nms_thresh` of `SCRFD`.

@@ -8,7 +8,7 @@ mod letterbox;
 pub mod rest;
 
 use super::opened::Opened;
-use super::{MAX_WIDTH, NMS_THRESHOLD};
+use super::{DET_SIZE, MAX_WIDTH, NMS_THRESHOLD};
 use crate::engine::EngineConfig;
 use crate::engine::network::{Network, Outputs, other_tensors};
 use crate::geometry::Rect;
@@ -24,6 +24,10 @@ pub use rest::Rest;
 
 /// The side of an input is a multiple of this, or of a larger number.
 pub const MULTIPLE: usize = 32;
+
+/// Side of the second input of `det-size=0`, px: `DEFAULT_DET_SIZES` in `face_analysis.py`. Faces that
+/// fill the frame are found in it.
+const CLOSE: usize = 128;
 
 /// The largest number that the side of an input has to be a multiple of, px.
 pub const LARGEST_MULTIPLE: usize = 128;
@@ -43,6 +47,8 @@ pub struct Detector {
     /// Side of the square that frames are fitted into from the next frame on, px. A network with an
     /// input of a fixed size keeps that size.
     pub side: usize,
+    /// Whether frames are also searched at [`CLOSE`] px.
+    close: bool,
     /// Maximum side, px.
     limit: usize,
     max_iou: f32,
@@ -79,6 +85,7 @@ impl Detector {
             heads,
             fixed,
             side,
+            close: config.insightface.det_size == 0 && fixed.is_none(),
             limit: limit(config),
             max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -112,14 +119,34 @@ impl Detector {
         image: &ImageView<'_>,
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
+        let mut found = Vec::new();
+        let usual = self.input_size();
+        let close = Some([CLOSE; 2]).filter(|close| self.close && *close != usual);
+        for input in close.into_iter().chain([usual]) {
+            found.extend(self.search(image, input, least_score)?);
+        }
+        let mut faces = nms::hard(found, self.max_iou, with_last_pixels);
+        if faces.len() > self.max_faces {
+            central_first(&mut faces, [image.width(), image.height()]);
+            faces.truncate(self.max_faces);
+        }
+        Ok(faces)
+    }
+
+    /// All faces that the network finds in an input of the size `input`, in image px.
+    fn search(
+        &mut self,
+        image: &ImageView<'_>,
+        input: [usize; 2],
+        least_score: f32,
+    ) -> Result<Vec<Detection>, ModelError> {
         let size = [image.width(), image.height()];
-        let input = self.input_size();
         if self.rest.as_ref().is_some_and(|rest| !rest.knows(input)) {
             self.run_on_black(input)?;
         }
         let mut letterbox = Letterbox::new(size, input);
         if let Some(rest) = &self.rest {
-            letterbox.input = rest.seen(letterbox.frame);
+            letterbox.input = rest.seen(letterbox.frame, input);
         }
         self.resize(letterbox.input);
         let (region, border) = (letterbox.region(), Border::Replicate);
@@ -131,20 +158,14 @@ impl Detector {
         letterbox.blacken(self.network.input(), self.range.min[0]);
         let mut outputs = self.network.run()?;
         if let Some(rest) = &mut self.rest {
-            outputs = rest.run(&outputs, letterbox.frame)?;
+            outputs = rest.run(&outputs, letterbox.frame, input)?;
         }
         let candidates = self.candidates(&outputs, input, least_score)?;
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
         let found = self.faces(&candidates, &outputs, input)?.into_iter();
-        let found = found.map(|found| letterbox.to_frame(found));
-        let mut faces = nms::hard(found.collect(), self.max_iou, with_last_pixels);
-        if faces.len() > self.max_faces {
-            central_first(&mut faces, size);
-            faces.truncate(self.max_faces);
-        }
-        Ok(faces)
+        Ok(found.map(|found| letterbox.to_frame(found)).collect())
     }
 
     /// Runs the network on a black input of the size `input`.
@@ -217,7 +238,10 @@ impl Detector {
 
 /// Side of the square that frames are fitted into, px, for any network.
 pub fn wanted_side(config: &EngineConfig) -> usize {
-    config.insightface.det_size.min(limit(config))
+    match config.insightface.det_size {
+        0 => DET_SIZE.min(limit(config)),
+        side => side.min(limit(config)),
+    }
 }
 
 /// Maximum side of an input, px.

@@ -68,7 +68,8 @@ fn module(word: &str) -> Result<Module, String> {
 pub struct Settings {
     /// Modules that run, where the pack has them; `None` for all. The detector always runs.
     pub allowed_modules: Option<Vec<Module>>,
-    /// Side of the detector's input, px: a multiple of 32.
+    /// Side of the detector's input, px: a multiple of 32. 0 stands for two inputs, of 128 and 640
+    /// px, whose faces are put together, as `FaceAnalysis.prepare(det_size=None)` does.
     #[default(DET_SIZE)]
     pub det_size: usize,
     /// Whether to measure the embedding, which identifies people.
@@ -96,7 +97,7 @@ impl Settings {
     /// [`EngineError::Config`] for settings that contradict one another or can't be used.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let size = self.det_size;
-        if size == 0 || size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
+        if size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {
             let reason = format!(
                 "{size} is not a multiple of {} up to {MAX_DET_SIZE}, which SCRFD needs",
                 scrfd::MULTIPLE

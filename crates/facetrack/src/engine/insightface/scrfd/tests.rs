@@ -317,10 +317,39 @@ fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
             range: ValueRange::between(-127.5 / 128.0, 127.5 / 128.0),
             ..scrfd(ANY, Vec::new()).opened(Module::Detection)
         };
-        Detector::new(opened, config, config.insightface.det_size).unwrap()
+        Detector::new(opened, config, wanted_side(config)).unwrap()
     });
     assert!(detectors[0].rest.is_some(), "it takes images of any size");
     Some(detectors)
+}
+
+#[test]
+fn two_inputs_find_the_faces_of_both() {
+    let detectors = [0, CLOSE, DET_SIZE].map(|side| {
+        let config = EngineConfig {
+            nms_threshold: Some(1.0),
+            ..config(side)
+        };
+        published(&config)
+    });
+    let [
+        Some([mut both, _]),
+        Some([mut close, _]),
+        Some([mut usual, _]),
+    ] = detectors
+    else {
+        return;
+    };
+    for (width, height) in [(640, 360), (320, 240), (640, 360)] {
+        let pixels: Vec<u8> = (0..width * height * 3)
+            .map(|i| (i * i % 251) as u8)
+            .collect();
+        let image = ImageView::rgb(width, height, &pixels).unwrap();
+        let mut found = |detector: &mut Detector| detector.detect(&image, 0.01).unwrap();
+        let expected = [found(&mut close), found(&mut usual)].concat();
+        assert!(!expected.is_empty());
+        assert_eq!(found(&mut both), nms::hard(expected, 1.0, with_last_pixels));
+    }
 }
 
 #[test]
