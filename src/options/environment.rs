@@ -8,7 +8,6 @@ use gst::glib;
 use gst::glib::prelude::*;
 use thiserror::Error;
 
-use super::field::Field;
 use super::{Defaults, Row, text};
 use facetrack::device::{GpuPolicy, parse_switch};
 use facetrack::engine::EngineKind;

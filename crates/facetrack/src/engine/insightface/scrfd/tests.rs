@@ -345,7 +345,7 @@ fn two_inputs_find_the_faces_of_both() {
             .map(|i| (i * i % 251) as u8)
             .collect();
         let image = ImageView::rgb(width, height, &pixels).unwrap();
-        let mut found = |detector: &mut Detector| detector.detect(&image, 0.01).unwrap();
+        let found = |detector: &mut Detector| detector.detect(&image, 0.01).unwrap();
         let expected = [found(&mut close), found(&mut usual)].concat();
         assert!(!expected.is_empty());
         assert_eq!(found(&mut both), nms::hard(expected, 1.0, with_last_pixels));
