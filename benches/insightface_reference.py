@@ -16,7 +16,7 @@ from insightface.model_zoo import get_model
 from reference import track
 
 # Defaults of the engine and of FaceAnalysis.prepare.
-DET_SIZE, DET_THRESH = (640, 640), 0.5
+DET_SIZES, DET_THRESH = [(128, 128), (640, 640)], 0.5
 
 
 def models(threads: int, pack: str, modules: str) -> dict:
@@ -29,7 +29,7 @@ def models(threads: int, pack: str, modules: str) -> dict:
             model = get_model(str(file), providers=["CPUExecutionProvider"], sess_options=options)
             if model is not None and model.taskname in modules.split(","):
                 found.setdefault(model.taskname, model)
-        found["detection"].prepare(-1, input_size=DET_SIZE, det_thresh=DET_THRESH)
+        found["detection"].prepare(-1, input_size=DET_SIZES, det_thresh=DET_THRESH)
     return found
 
 

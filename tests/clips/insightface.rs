@@ -69,6 +69,8 @@ fn setup() -> Option<(PathBuf, Engine)> {
     let config = EngineConfig {
         model: Some("insightface".into()),
         insightface: Settings {
+            // The recordings were made with this size.
+            det_size: 640,
             embedding: true,
             ..Settings::default()
         },

@@ -183,7 +183,7 @@ fn variables_that_are_not_understood_warn_and_do_not_count() {
     assert!(success, "{text}");
     for part in [
         "STEP5_INSIGHTFACE_DET_SIZE=\"640,480\" ignored",
-        "`det-size` is 640",
+        "`det-size` is 0",
         "STEP5_INSIGHTFACE_ALLOWED_MODULES=\"all of them\" ignored",
         "`allowed-modules` is unset",
         "landmark_2d_106",

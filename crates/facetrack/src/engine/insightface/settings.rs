@@ -8,7 +8,7 @@ use super::scrfd;
 use crate::engine::EngineError;
 use crate::words::kebab;
 
-/// Side of the detector's input, px.
+/// Side of the larger input of the detector by default, px.
 pub const DET_SIZE: usize = 640;
 
 /// Maximum side of the detector's input, px. ONNX Runtime takes about 100 bytes per pixel.
@@ -70,7 +70,6 @@ pub struct Settings {
     pub allowed_modules: Option<Vec<Module>>,
     /// Side of the detector's input, px: a multiple of 32. 0 stands for two inputs, of 128 and 640
     /// px, whose faces are put together, as `FaceAnalysis.prepare(det_size=None)` does.
-    #[default(DET_SIZE)]
     pub det_size: usize,
     /// Whether to measure the embedding, which identifies people.
     pub embedding: bool,
