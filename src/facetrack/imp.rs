@@ -186,6 +186,9 @@ impl FaceTrack {
         *lock(&self.state) = None;
         self.warn_of_settings(instructions::set_from_vars(std::env::var_os).err());
         self.warn_of_settings(mem::take(&mut plan.warnings));
+        for line in env.without_effect(plan.setup.kind) {
+            gst::warning!(CAT, imp = self, "{line}");
+        }
         let mut loaded = loading::load(plan)?;
         let ready = self.on_loaded(&env, &mut loaded);
         *lock(&self.state) = Some(State::new(options, env, loaded));
@@ -206,9 +209,6 @@ impl FaceTrack {
                 imp = self,
                 "[InsightFace] Detection session using provider: {provider}"
             );
-        }
-        for line in env.without_effect(kind) {
-            gst::warning!(CAT, imp = self, "{line}");
         }
         for fallback in &loaded.analyzer.engine.info.runtimes.fallbacks {
             gst::info!(CAT, imp = self, "ONNX Runtime runs {fallback}");

@@ -57,6 +57,7 @@ pub(crate) struct FaceTrackSettings {
     pub engine: String,
     pub config: EngineConfig,
     /// Not the one in `config`, which may be that of the engine.
+    #[default(EngineKind::default().entry().nms_threshold)]
     pub nms_threshold: f32,
     /// As `nms_threshold`.
     pub detect_max_width: u32,

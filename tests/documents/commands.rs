@@ -135,6 +135,8 @@ pages_with_commands! {
     of_applications: "docs/applications.md",
     of_gpu: "docs/gpu.md",
     of_troubleshooting: "docs/troubleshooting.md",
+    for_users_of_mediapipe: "docs/coming-from-mediapipe.md",
+    for_users_of_openseeface: "docs/coming-from-openseeface.md",
     of_facetrack: "docs/elements/facetrack.md",
     of_facetrackoverlay: "docs/elements/facetrackoverlay.md",
     of_trackjsonsink: "docs/elements/trackjsonsink.md",

@@ -439,13 +439,7 @@ fn thresholds_are_those_of_the_frame() {
 #[test]
 fn a_warm_up_runs_the_networks_on_nothing() {
     let pack = FakePack::of(Module::ALL);
-    let config = EngineConfig {
-        insightface: Settings {
-            embedding: true,
-            ..Settings::default()
-        },
-        ..EngineConfig::default()
-    };
+    let config = config(with_embedding());
     let mut engine = open(&pack.clone(), &config).unwrap();
     let runs = pack.detector_runs.lock().unwrap()[0].clone();
     let before = runs.lock().unwrap().len();
