@@ -290,14 +290,6 @@ impl KnownFile {
         }
     }
 
-    /// How the file at `path` compares with this entry.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    pub fn compare(&self, path: &Path) -> io::Result<State> {
-        compare(path, self.size, &self.sha256)
-    }
-
     fn fits(&self, architecture: &str) -> bool {
         self.architecture
             .as_deref()
@@ -305,17 +297,11 @@ impl KnownFile {
     }
 }
 
-impl EarlierFile {
-    /// How the file at `path` compares with this entry.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    pub fn compare(&self, path: &Path) -> io::Result<State> {
-        compare(path, self.size, &self.sha256)
-    }
-}
-
-fn compare(path: &Path, size: u64, sha256: &str) -> io::Result<State> {
+/// How the file at `path` compares with the size and the hash of an entry.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub fn compare(path: &Path, size: u64, sha256: &str) -> io::Result<State> {
     match file::read(path, size) {
         Ok(bytes) => Ok(match file::sha256(&bytes) {
             found if found == sha256 => State::Right,
@@ -493,18 +479,24 @@ mod tests {
             "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sources": []}"#,
         )
         .unwrap();
-        assert_eq!(empty.compare(&path).unwrap(), State::Missing);
+        assert_eq!(
+            compare(&path, empty.size, &empty.sha256).unwrap(),
+            State::Missing
+        );
         std::fs::write(&path, "").unwrap();
-        assert_eq!(empty.compare(&path).unwrap(), State::Right);
+        assert_eq!(
+            compare(&path, empty.size, &empty.sha256).unwrap(),
+            State::Right
+        );
         std::fs::write(&path, "abc").unwrap();
         assert_eq!(
-            empty.compare(&path).unwrap(),
+            compare(&path, empty.size, &empty.sha256).unwrap(),
             State::Wrong("it is larger than 0 bytes".to_owned())
         );
         let longer = KnownFile { size: 3, ..empty };
         let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(
-            longer.compare(&path).unwrap(),
+            compare(&path, longer.size, &longer.sha256).unwrap(),
             State::Wrong(format!("its sha256 is {hash}"))
         );
     }

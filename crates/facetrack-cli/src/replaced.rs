@@ -7,7 +7,7 @@ use std::path::Path;
 
 use facetrack::model::runtime::telemetry;
 use facetrack_assets::file;
-use facetrack_assets::manifest::{KnownFile, State};
+use facetrack_assets::manifest::{self, KnownFile, State};
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -37,7 +37,8 @@ pub fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
     for earlier in &file.replaces {
         let path = store.place(file).with_file_name(&*earlier.name);
         // It is another file, or there is none.
-        if !matches!(earlier.compare(&path), Ok(State::Right)) {
+        let state = manifest::compare(&path, earlier.size, &earlier.sha256);
+        if !matches!(state, Ok(State::Right)) {
             continue;
         }
         let had_telemetry = telemetry::is_in(&path).map_err(StoreError::at(&path))?;

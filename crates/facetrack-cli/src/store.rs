@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use facetrack_assets::lock;
-use facetrack_assets::manifest::{KnownFile, State};
+use facetrack_assets::manifest::{self, KnownFile, State};
 use tempfile::TempDir;
 
 use crate::error::StoreError;
@@ -91,7 +91,7 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// # Errors
 /// If it cannot be read.
 pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
-    known.compare(path).map_err(StoreError::at(path))
+    manifest::compare(path, known.size, &known.sha256).map_err(StoreError::at(path))
 }
 
 /// Removes the scratch folders of interrupted fetches. A fetch leaves no files with such names.
@@ -119,7 +119,6 @@ fn remove_leftover(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facetrack_assets::manifest;
 
     #[test]
     fn opening_removes_what_an_interrupted_fetch_left() {

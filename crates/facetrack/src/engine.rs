@@ -10,8 +10,6 @@ use thiserror::Error;
 use super::blendshape::BlendshapeSource;
 use super::device::Refusal;
 use super::image::ImageView;
-use facetrack_assets::locate::NotFound;
-
 use super::model::{ModelError, ModelFile, Opener, Runtimes};
 use super::observation::{Fields, LandmarkScheme, Observation};
 use crate::words::choices;
@@ -404,12 +402,6 @@ impl ModelError {
     /// The error of an engine's model that has this role.
     pub(crate) fn of(self, role: ModelRole) -> EngineError {
         EngineError::Part { role, source: self }
-    }
-}
-
-impl From<NotFound> for EngineError {
-    fn from(missing: NotFound) -> Self {
-        Self::Model(missing.into())
     }
 }
 

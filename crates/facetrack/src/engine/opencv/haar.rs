@@ -20,7 +20,7 @@ use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, Setting, Thresholds,
 };
 use crate::geometry::Rect;
-use crate::model::{file, format_error};
+use crate::model::{ModelError, file, format_error};
 use crate::observation::Observation;
 use crate::profile;
 use crate::sample::luma;
@@ -108,9 +108,8 @@ pub fn describe() -> EngineInfo {
 /// searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.opencv_haar.check()?;
-    let path = config
-        .paths
-        .model(CASCADE, FAMILY, config.model.as_deref())?;
+    let path = config.paths.model(CASCADE, FAMILY, config.model.as_deref());
+    let path = path.map_err(ModelError::from)?;
     let (bytes, file) = file::read(&path, FORMAT)?;
     let cascade = xml::read(&bytes).map_err(|reason| format_error(&path, FORMAT, reason))?;
     let info = EngineInfo {
