@@ -590,7 +590,7 @@ fn each_face_has_a_region_of_interest() {
 
 /// Invalid values that another element may attach to a buffer under this name.
 #[test]
-fn malformed_metadata_is_told_and_never_panics() {
+fn malformed_metadata_is_reported_and_never_panics() {
     let whole = report(vec![full_face(1, 0.7)]);
     assert_eq!(read_spoilt(&whole, |_| ()), None);
     type Spoil = fn(&mut gst::StructureRef);
@@ -676,7 +676,7 @@ fn malformed_metadata_is_told_and_never_panics() {
 
 /// Invalid values that another element may have written into a fitted model.
 #[test]
-fn a_malformed_fitted_model_is_told() {
+fn a_malformed_fitted_model_is_reported() {
     let whole = report(vec![full_face(1, 0.7)]);
     type Spoil = fn(&mut gst::StructureRef);
     let cases: [(&str, Spoil); 19] = [

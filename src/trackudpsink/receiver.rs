@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_nobody_knows_is_told_with_a_remedy() {
+    fn a_host_that_nobody_knows_is_reported_with_a_remedy() {
         for host in ["", "no such host", "receiver.invalid", "1.2.3.4.5"] {
             let (code, error) = Receiver::find(host, 11573).expect_err("no address");
             assert_eq!(code, gst::ResourceError::NotFound);

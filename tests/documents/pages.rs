@@ -97,7 +97,7 @@ pub fn links(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn blocks_prose_and_links_are_told_apart() {
+fn blocks_prose_and_links_are_distinguished() {
     let page = "docs/installing.md";
     assert_eq!(blocks_in(page, "sh")[0], "make deb");
     assert!(prose(page).iter().all(|line| !line.starts_with("make deb")));

@@ -304,7 +304,7 @@ fn an_engine_that_learns_nothing_says_so() {
 }
 
 #[test]
-fn a_file_that_can_not_be_written_at_the_end_is_told() {
+fn a_file_that_can_not_be_written_at_the_end_is_reported() {
     let (folder, file) = place();
     let mut stream = Stream::new(&file);
     stream.push(1);
@@ -407,7 +407,7 @@ fn learn(file: &Path) {
 }
 
 #[test]
-fn a_fault_is_told_and_leaves_the_old_file_or_the_new_one() {
+fn a_fault_is_reported_and_leaves_the_old_file_or_the_new_one() {
     let name = "calibration::a_fault_is_told_and_leaves_the_old_file_or_the_new_one";
     if is_child(name) {
         return learn(Path::new(&arguments()[0]));

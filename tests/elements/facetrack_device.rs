@@ -55,7 +55,7 @@ fn told(bus: &gst::Bus) -> (Vec<glib::Error>, Vec<gst::Structure>) {
 }
 
 #[test]
-fn row_4_the_stream_runs_by_falling_back_and_it_is_told_once() {
+fn row_4_the_stream_runs_by_falling_back_and_it_is_reported_once() {
     let Some(installed) = without_driver() else {
         return;
     };

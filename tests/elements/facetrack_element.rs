@@ -284,7 +284,7 @@ fn other_formats_are_refused() {
 }
 
 #[test]
-fn other_formats_in_a_stream_are_told_with_the_remedy() {
+fn other_formats_in_a_stream_are_reported_with_the_remedy() {
     let mut stream = Stream::new("");
     stream.next();
     let caps: gst::Caps = "video/x-raw(memory:GLMemory),format=RGBA,width=64,height=48"
@@ -559,7 +559,7 @@ fn only_the_selected_face_enters_and_leaves() {
 }
 
 #[test]
-fn every_frame_is_told_where_asked_for() {
+fn every_frame_is_reported_on_request() {
     let mut stream = Stream::new("script=\"face from=2\" post-messages=every-frame");
     stream.next();
     let first = stream.structures();
@@ -575,7 +575,7 @@ fn every_frame_is_told_where_asked_for() {
 }
 
 #[test]
-fn nothing_is_told_unless_asked_for() {
+fn nothing_is_reported_without_a_request() {
     let mut stream = Stream::new("");
     stream.next();
     assert!(stream.structures().is_empty());
@@ -696,7 +696,7 @@ fn read_only_properties_tell_what_is_going_on() {
 }
 
 #[test]
-fn loading_is_told() {
+fn loading_is_reported() {
     let element = element("device=cuda");
     let bus = Watch::of(&element);
     element.set_state(gst::State::Ready).expect("READY");
@@ -725,7 +725,7 @@ fn warnings(bus: &gst::Bus) -> Vec<glib::Error> {
 }
 
 #[test]
-fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
+fn what_happens_to_the_gpu_is_reported_and_no_frame_is_lost() {
     let mut stream = Stream::new("script=\"face; reduce at=2; fall-back at=4\"");
     let element = stream.harness.element().expect("the element");
     let reason = || element.property::<String>("device-reason");
@@ -757,7 +757,7 @@ fn what_happens_to_the_gpu_is_told_and_no_frame_is_lost() {
 }
 
 #[test]
-fn what_happens_to_the_gpu_before_a_failure_is_told_first() {
+fn what_happens_to_the_gpu_before_a_failure_is_reported_first() {
     let mut stream = Stream::new("script=\"face; fall-back at=2; fail at=2\"");
     stream.next();
     assert_eq!(stream.next().status, FrameStatus::Error);
@@ -768,7 +768,7 @@ fn what_happens_to_the_gpu_before_a_failure_is_told_first() {
 }
 
 #[test]
-fn what_happens_to_the_gpu_while_loading_is_told_before_ready() {
+fn what_happens_to_the_gpu_while_loading_is_reported_before_ready() {
     let element = element("script=\"reduce at=0; fall-back at=0\"");
     let bus = Watch::of(&element);
     element.set_state(gst::State::Paused).expect("PAUSED");

@@ -42,7 +42,7 @@ fn packs_that_are_not_there_are_named() {
 }
 
 #[test]
-fn a_pack_that_is_nowhere_is_told_with_every_place() {
+fn a_pack_that_is_nowhere_is_reported_with_every_place() {
     let Some(installed) = Installed::find() else {
         return;
     };

@@ -174,7 +174,7 @@ fn a_warning_is_not_repeated_where_other_frames_come_between() {
 }
 
 #[test]
-fn reasons_in_turn_are_told_once_each() {
+fn reasons_in_turn_are_reported_once_each() {
     let mut stream = Stream::rgb("layers=boxes");
     let mut cropped = with_report(grey(), &report(vec![boxed()]));
     VideoCropMeta::add(cropped.make_mut(), (10, 10, 20, 20));
@@ -331,7 +331,7 @@ fn properties_act_from_the_next_frame_on() {
 }
 
 #[test]
-fn a_color_that_is_none_is_told() {
+fn a_color_that_is_none_is_reported() {
     let report = report(vec![boxed()]);
     let mut stream = Stream::rgb("layers=boxes line-width=0.05 color=ff0000");
     let red = stream.drawn(&report);

@@ -88,7 +88,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
 
 /// A thread needs a stack, for which there is no room.
 #[test]
-fn a_refused_thread_is_told_and_the_engine_goes_on() {
+fn a_refused_thread_is_reported_and_the_engine_goes_on() {
     let name = "faults::a_refused_thread_is_told_and_the_engine_goes_on";
     if is_child(name) {
         let (element, bus) = element("engine=scripted script=face");
@@ -125,7 +125,7 @@ fn a_refused_thread_is_told_and_the_engine_goes_on() {
 /// With each limit, the engine starts or the element says why it does not. ONNX Runtime needs more
 /// memory than is free in a new process.
 #[test]
-fn an_engine_without_memory_is_told() {
+fn an_engine_without_memory_is_reported() {
     let name = "faults::an_engine_without_memory_is_told";
     if is_child(name) {
         let (element, bus) = element(&arguments()[0]);

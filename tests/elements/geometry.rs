@@ -366,7 +366,7 @@ fn faces_are_stale_where_a_crop_is_left_to_others() {
 
 /// Caps that somebody changed behind everybody's back.
 #[test]
-fn faces_are_stale_in_a_frame_whose_size_nobody_told() {
+fn faces_are_stale_in_a_frame_whose_size_is_not_known() {
     let seen = Seen::behind("capssetter caps=video/x-raw,width=360,height=640");
     let error = seen.faces(Fit::Borders).expect_err("another frame");
     let (width, height) = (360, 640);
@@ -429,7 +429,7 @@ fn caps_with_a_shape_that_pixels_cant_have_lose_nothing() {
 }
 
 #[test]
-fn caps_without_a_size_are_told() {
+fn caps_without_a_size_are_reported() {
     let scaled = |witness: &mut gst::StructureRef| witness.set("scaled", true);
     let buffer = made(gst::Fraction::new(1, 1), |_| (), scaled);
     let read = FaceTrackMeta::in_frame(&buffer, &info("image/jpeg"), Fit::Borders);

@@ -47,7 +47,7 @@ fn a_stream_with_metadata_is_not_warned_of() {
 
 /// Also where other elements, bins and branches are in between.
 #[test]
-fn an_overlay_before_facetrack_is_told_to_come_after_it() {
+fn an_overlay_before_facetrack_is_reported() {
     for between in [
         "videoconvert",
         "queue ! videoscale ! queue",

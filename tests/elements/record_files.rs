@@ -568,7 +568,7 @@ fn whole_lines_in(path: &str) -> usize {
 }
 
 #[test]
-fn a_fault_is_told_and_nothing_is_lost() {
+fn a_fault_is_reported_and_nothing_is_lost() {
     let name = "record_files::a_fault_is_told_and_nothing_is_lost";
     if is_child(name) {
         let arguments = arguments();

@@ -583,7 +583,7 @@ fn positions_hold_at_another_size() {
 }
 
 #[test]
-fn a_file_that_suits_no_buffer_is_told_of() {
+fn a_file_that_suits_no_buffer_is_reported() {
     let recorded = Recorded::ten("");
     for (times, figures) in [
         (vec![0, 5_000], Some("1 of 2 buffers")),

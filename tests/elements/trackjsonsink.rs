@@ -208,7 +208,7 @@ fn a_good_end_makes_the_file() {
 }
 
 #[test]
-fn the_file_is_there_when_eos_is_told() {
+fn the_file_is_there_at_end_of_stream() {
     common::init();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("clip.json");
@@ -492,7 +492,7 @@ fn the_rate_is_measured_where_it_is_missing_or_wrong() {
 }
 
 #[test]
-fn damage_and_orientation_are_told() {
+fn damage_and_orientation_are_reported() {
     let mut sink = Sink::new();
     let mut tags = gst::TagList::new();
     let writable = tags.make_mut();
@@ -871,7 +871,7 @@ fn what_comes_after_the_end_is_dropped() {
 
 /// Locations that can't be written, and what the error has to name.
 #[test]
-fn places_that_can_not_be_written_are_told_with_a_remedy() {
+fn places_that_can_not_be_written_are_reported_with_a_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     let nowhere = folder.path().join("none/clip.json");
     let cases = [
@@ -906,7 +906,7 @@ fn places_that_can_not_be_written_are_told_with_a_remedy() {
 }
 
 #[test]
-fn an_unwritable_folder_is_told_with_a_remedy() {
+fn an_unwritable_folder_is_reported_with_a_remedy() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).expect("ours");
@@ -946,7 +946,7 @@ fn a_full_device_is_an_error() {
 }
 
 #[test]
-fn a_vanished_folder_is_told_and_the_record_rescued() {
+fn a_vanished_folder_is_reported_and_the_record_rescued() {
     for format in ["dense", "jsonl", "reduced"] {
         let name = format!("facetrack-rescue-{}.{format}", std::process::id());
         let folder = tempfile::tempdir().expect("a folder");

@@ -290,7 +290,7 @@ fn times_are_of_the_day_and_rise() {
 }
 
 #[test]
-fn faces_of_other_engines_are_told_of_once_in_a_stream() {
+fn faces_of_other_engines_are_reported_once_in_a_stream() {
     let receiver = Receiver::new();
     let mut sink = Sink::to(receiver.port());
     for stream in ["one", "two"] {

@@ -279,7 +279,7 @@ fn assert_warns(bus: &Watch) {
 }
 
 #[test]
-fn a_lack_of_channels_is_told_once_in_a_stream() {
+fn a_lack_of_channels_is_reported_once_in_a_stream() {
     for protocol in ["vmc", "ifacialmocap", "livelink"] {
         let mut sink = sink(protocol, local(70), 0);
         for _ in 0..100 {

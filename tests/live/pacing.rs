@@ -192,7 +192,7 @@ fn what_a_flush_ends_is_not_late() {
 }
 
 #[test]
-fn the_latency_is_measured_and_told() {
+fn the_latency_is_measured_and_reported() {
     let mut camera = Camera::new("script=\"face; slow ms=20\"");
     camera.harness.set_upstream_latency(ms(7));
     assert_eq!(

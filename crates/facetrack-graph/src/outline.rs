@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn half_precision_is_told_by_constants_inputs_and_outputs() {
+    fn half_precision_is_recognised_by_constants_inputs_and_outputs() {
         let precision = |graph: GraphProto| {
             let file = field(7, graph.encode_to_vec());
             let outline = OnnxOutline::read(&file);

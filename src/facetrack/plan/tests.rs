@@ -304,7 +304,7 @@ fn defaults_of_insightface_are_those_of_the_domain() {
 }
 
 #[test]
-fn what_insightface_alone_can_be_told_reaches_it() {
+fn options_of_insightface_reach_it() {
     let switches = [
         "embedding",
         "deterministic",
@@ -381,7 +381,7 @@ fn each_way_to_run_on_a_gpu_has_a_switch_of_its_own() {
 }
 
 #[test]
-fn a_device_that_was_set_is_told_from_one_that_was_not() {
+fn a_device_that_was_set_is_distinguished_from_one_that_was_not() {
     let device = |set: &[_]| plan(set, &[]).setup.request.device;
     assert_eq!(device(&[]), None);
     for (word, choice) in [
@@ -479,7 +479,7 @@ fn modules_that_do_not_exist_are_an_error() {
 }
 
 #[test]
-fn what_eos_alone_can_be_told_reaches_it() {
+fn options_of_eos_reach_it() {
     let set = [
         ("engine", "eos"),
         ("identity", "per-frame"),

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_that_passes_is_told_and_so_is_what_keeps_from_it() {
+    fn a_usable_gpu_and_reasons_against_it_are_reported() {
         let examined = all_passed();
         let told = shown(&examined, &GpuPolicy::Allowed);
         assert!(told.contains("✓ insightface runs on the GPU"), "{told}");

@@ -578,7 +578,7 @@ fn reports_say_where_the_engine_runs_from_the_frame_on_in_which_it_left_the_gpu(
 }
 
 #[test]
-fn what_an_engine_tells_while_it_is_loaded_or_fails_is_told() {
+fn messages_of_an_engine_that_loads_or_fails_are_reported() {
     let mut bench = Bench::new("reduce at=0", Tuning::default());
     assert_eq!(bench.analyzer.take_notices().len(), 1);
     bench = Bench::new("fall-back at=1; fail at=1", Tuning::default());

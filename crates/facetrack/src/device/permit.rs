@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_claimed_is_told_to_the_next_and_comes_back() {
+    fn claimed_memory_is_counted_and_comes_back() {
         /// A GPU that only this test uses.
         const GPU: u32 = 901;
         let wanting = |bytes| {

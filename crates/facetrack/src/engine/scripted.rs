@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_where_told() {
+    fn it_fails_at_the_given_frame() {
         let mut engine = engine("fail at=2");
         assert!(see(&mut engine).unwrap().is_empty());
         assert!(see(&mut engine).is_err());

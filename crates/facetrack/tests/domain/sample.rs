@@ -296,7 +296,7 @@ fn the_black_border_blends_over_one_pixel() {
 }
 
 #[test]
-fn unreasonable_regions_are_told_or_shown_as_border() {
+fn unreasonable_regions_are_reported_or_shown_as_border() {
     const NAN: f32 = f32::NAN;
     const INFINITE: f32 = f32::INFINITY;
     let numbers = [

@@ -91,7 +91,7 @@ fn a_drawn_face_is_fitted() {
 }
 
 #[test]
-fn landmarks_that_are_no_face_are_told_from_those_that_are() {
+fn landmarks_that_are_no_face_are_distinguished_from_those_that_are() {
     let Some(mut engine) = engine() else {
         return;
     };

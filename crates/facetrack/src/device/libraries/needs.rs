@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_provider_are_told() {
+    fn files_that_are_no_provider_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("provider.so");
         for content in [

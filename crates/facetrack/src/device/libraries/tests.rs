@@ -336,7 +336,7 @@ fn a_library_that_wants_the_driver_tells_so() {
 }
 
 #[test]
-fn a_link_to_nothing_is_told_from_a_file_that_is_not_there() {
+fn a_link_to_nothing_is_distinguished_from_a_file_that_is_not_there() {
     let mut all = files(NEEDS);
     all.retain(|file| file != "libcudnn.so.9");
     let tree = Tree::new().with("usr/local/cuda/lib64", &all);

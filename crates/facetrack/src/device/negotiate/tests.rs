@@ -183,7 +183,7 @@ fn warning(line: &str) -> (Severity, String) {
 }
 
 #[test]
-fn row_1_another_engine_is_told_to_use_cuda() {
+fn row_1_another_engine_with_device_cuda() {
     let mut machine = Machine::new(Ill::Nothing);
     let wanted = request(Some(DeviceChoice::Cuda));
     let decision = negotiate(EngineKind::OpenSeeFace, &wanted, &mut machine).unwrap();
@@ -291,7 +291,7 @@ fn row_5_insightface_may_not_fall_back() {
 }
 
 #[test]
-fn row_6_insightface_is_told_to_use_the_processor() {
+fn row_6_insightface_with_device_cpu() {
     for fallback in [true, false] {
         let wanted = Request {
             fallback,

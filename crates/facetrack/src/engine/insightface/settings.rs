@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_does_not_exist_is_told_with_those_that_do() {
+    fn a_module_that_does_not_exist_is_reported_with_those_that_do() {
         let told = modules("detection age").unwrap_err();
         assert!(told.contains("\"age\""), "{told}");
         for module in Module::ALL {

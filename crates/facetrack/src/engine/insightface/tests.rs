@@ -220,7 +220,7 @@ fn what_is_reported_is_what_the_packs_networks_measure() {
 }
 
 #[test]
-fn without_a_pack_it_is_told_what_a_full_one_would_measure() {
+fn without_a_pack_the_measurements_of_a_full_one_are_listed() {
     use Module::*;
     let allowed = |modules: &[Module]| Settings {
         allowed_modules: Some(modules.to_vec()),
@@ -320,7 +320,7 @@ fn detector_without_points() -> Opened {
 }
 
 #[test]
-fn networks_that_can_not_be_used_are_told_with_what_fetches_others() {
+fn networks_that_can_not_be_used_are_reported_with_what_fetches_others() {
     use Module::*;
     fn of_112(module: Module) -> Opened {
         Fake::of_faces(None, 112, 4, |_| vec![1.0; 4]).opened(module)

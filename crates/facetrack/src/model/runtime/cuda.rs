@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_what_was_asked_for() {
+    fn the_runtime_gets_the_options() {
         let usual = CudaTuning::default();
         for (key, expected) in [
             ("device_id", "1"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_are_off_are_not_told() {
+    fn options_that_are_off_are_not_reported() {
         let usual = provider(CudaTuning::default());
         let keys = |transfer| -> Vec<_> {
             let options = usual.options(transfer);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_ran_out_is_told_from_other_failures() {
+    fn memory_that_ran_out_is_distinguished_from_other_failures() {
         for (reason, is_memory) in [
             (
                 "Non-zero status code returned while running Conv node. Name:'Conv_0' Status Message: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to allocate memory for requested buffer of size 104857600",

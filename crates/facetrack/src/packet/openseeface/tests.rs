@@ -122,7 +122,7 @@ fn what_was_not_measured_is_what_receivers_take_for_nothing() {
 }
 
 #[test]
-fn a_failed_fit_is_told_by_a_large_error() {
+fn a_failed_fit_is_recognised_by_a_large_error() {
     let mut face = face();
     face.fit = Some(ModelFit {
         success: false,

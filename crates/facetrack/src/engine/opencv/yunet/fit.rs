@@ -54,7 +54,7 @@ mod tests {
     use crate::geometry::Rect;
 
     #[test]
-    fn inputs_are_padded_to_multiples_and_never_wider_than_told() {
+    fn inputs_are_padded_to_multiples_and_never_wider_than_the_limit() {
         for (frame, max_width, input) in [
             ((640, 360), None, [640, 384]),
             ((640, 360), Some(640), [640, 384]),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn eyes_that_close_are_told_from_open_ones() {
+    fn eyes_that_close_are_distinguished_from_open_ones() {
         let mut expression = Expression::default();
         for _ in 0..10 {
             let features = expression.update(&points(), seconds(0.0), &FOR_EVER);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_was_asked_for_and_writes_nothing() {
+    fn it_gets_the_options_and_writes_nothing() {
         let half = CudaTuning {
             fp16: true,
             ..wanted()
