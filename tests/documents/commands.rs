@@ -83,7 +83,7 @@ const NOT_RUN: [(&str, &str); 23] = [
         "needs a store; `tests/run` has it",
     ),
     (
-        "cargo run --profile preview --package facetrack-preview -- --send \"protocol=livelink host=192.168.1.5\" --record face.json",
+        "cargo run --profile quick --package facetrack-preview -- --send \"protocol=livelink host=192.168.1.5\" --record face.json",
         "opens a window; `examples/preview/tests` presses the keys",
     ),
     (
