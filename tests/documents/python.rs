@@ -123,7 +123,7 @@ fn every_value_is_read_and_absent_ones_are_none() {
         ("box", 6),
         ("landmarks", 4),
         ("landmark_confidences", 2),
-        ("contour", 2),
+        ("landmarks_106", 2),
         ("key_points", 3),
         ("blendshapes", 3),
         ("raw_blendshapes", 2),

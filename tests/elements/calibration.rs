@@ -408,7 +408,7 @@ fn learn(file: &Path) {
 
 #[test]
 fn a_fault_is_reported_and_leaves_the_old_file_or_the_new_one() {
-    let name = "calibration::a_fault_is_told_and_leaves_the_old_file_or_the_new_one";
+    let name = "calibration::a_fault_is_reported_and_leaves_the_old_file_or_the_new_one";
     if is_child(name) {
         return learn(Path::new(&arguments()[0]));
     }

@@ -275,8 +275,12 @@ fn what_an_engine_measures_is_known_before_ready() {
         assert_eq!(measured.get("features"), Ok(more), "{engine}");
         assert_eq!(measured.get("fit"), Ok(more), "{engine}");
         assert_eq!(measured.get("morphable"), Ok(engine == "eos"), "{engine}");
-        let contour = (engine == "insightface").then_some("insightface-106");
-        assert_eq!(measured.get("contour-scheme").ok(), contour, "{engine}");
+        let secondary = (engine == "insightface").then_some("insightface-106");
+        assert_eq!(
+            measured.get("secondary-landmark-scheme").ok(),
+            secondary,
+            "{engine}"
+        );
     }
 }
 

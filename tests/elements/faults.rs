@@ -89,7 +89,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
 /// A thread needs a stack, for which there is no room.
 #[test]
 fn a_refused_thread_is_reported_and_the_engine_goes_on() {
-    let name = "faults::a_refused_thread_is_told_and_the_engine_goes_on";
+    let name = "faults::a_refused_thread_is_reported_and_the_engine_goes_on";
     if is_child(name) {
         let (element, bus) = element("engine=scripted script=face");
         let mut harness = harness(&element);
@@ -126,7 +126,7 @@ fn a_refused_thread_is_reported_and_the_engine_goes_on() {
 /// memory than is free in a new process.
 #[test]
 fn an_engine_without_memory_is_reported() {
-    let name = "faults::an_engine_without_memory_is_told";
+    let name = "faults::an_engine_without_memory_is_reported";
     if is_child(name) {
         let (element, bus) = element(&arguments()[0]);
         limit_memory(arguments()[1].parse().expect("a number"));

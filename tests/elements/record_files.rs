@@ -528,7 +528,7 @@ fn record_once(path: &Path, format: &str) {
 
 /// Whether the call was made that often. Checks what a run does when this one fails.
 fn survives(call: &str, error: &str, nth: usize, format: &str) -> bool {
-    let name = "record_files::a_fault_is_told_and_nothing_is_lost";
+    let name = "record_files::a_fault_is_reported_and_nothing_is_lost";
     let kept = broken_off(3);
     let path = kept.path();
     let files = ["", ".partial", ".partial.old", ".partial.new"];
@@ -569,7 +569,7 @@ fn whole_lines_in(path: &str) -> usize {
 
 #[test]
 fn a_fault_is_reported_and_nothing_is_lost() {
-    let name = "record_files::a_fault_is_told_and_nothing_is_lost";
+    let name = "record_files::a_fault_is_reported_and_nothing_is_lost";
     if is_child(name) {
         let arguments = arguments();
         return record_once(Path::new(&arguments[0]), &arguments[1]);

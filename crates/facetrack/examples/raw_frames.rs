@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (width, height): (usize, usize) = (width.parse()?, height.parse()?);
     let fps: f64 = fps.parse()?;
     let paths = SearchPaths::from_vars(std::env::var_os);
-    let mut builder = Tracker::builder(engine.parse::<EngineKind>()?).paths(paths);
+    let engine: EngineKind = engine.parse().map_err(|error| format!("{error}"))?;
+    let mut builder = Tracker::builder(engine).paths(paths);
     for option in options {
         builder = match option.split_once('=') {
             Some(("max-faces", count)) => builder.max_faces(count.parse()?),

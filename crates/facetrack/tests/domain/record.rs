@@ -390,6 +390,7 @@ fn the_coefficients_follow_the_landmarks_and_the_rest_of_the_fit_is_added() {
             "origin",
             "eos_fit",
             "blendshapes_source",
+            "landmark_scheme",
         ]
     );
     assert_eq!(object["landmarks"].as_array().map(Vec::len), Some(68));
@@ -617,7 +618,8 @@ fn numbers_that_are_not_finite_never_reach_the_file() {
     assert_eq!(objects[0]["blendshapes"].to_string(), r#"{"jawLeft":0.5}"#);
     let left = ["box", "origin", "blendshapes_source"];
     assert_eq!(keys(&objects[0])[17], "landmarks");
-    assert_eq!(keys(&objects[0])[18..], left);
+    assert_eq!(keys(&objects[0])[18..21], left);
+    assert_eq!(keys(&objects[0])[21..], ["landmark_scheme"]);
 
     if let Some(landmarks) = &mut broken.face.landmarks {
         landmarks.points[3].z = nan;
@@ -761,7 +763,13 @@ fn fields_select_parts() {
         (Fields::POSE, &["pose"]),
         (
             Fields::LANDMARKS | Fields::POSE,
-            &["landmarks", "pose", "landmarks_106", "landmark_confidence"],
+            &[
+                "landmarks",
+                "pose",
+                "landmarks_106",
+                "landmark_confidence",
+                "landmark_scheme",
+            ],
         ),
         (Fields::BOX | Fields::KEY_POINTS, &["box", "key_points"]),
         (Fields::ATTRIBUTES, &["age", "gender"]),
@@ -777,7 +785,7 @@ fn fields_select_parts() {
         };
         let frame = dense_frame(std::slice::from_ref(&face), export);
         let mut keys = keys(&frame["tracked_objects"][0]);
-        assert_eq!(keys.pop(), Some("blendshapes_corrected"));
+        keys.retain(|key| *key != "blendshapes_corrected");
         assert_eq!(keys[17..], *added);
     }
 }

@@ -309,6 +309,8 @@ impl<'a> Face<'a> {
         let attributes = face.attributes.filter(|looks| looks.age.is_finite());
         let features = face.features.filter(|it| finite(it.0).is_some());
         let known = face.confidence.filter(|score| score.is_finite());
+        let points = export.part(Fields::LANDMARKS, || solid(&landmarks?.points));
+        let landmark_scheme = points.as_ref().and(landmarks).map(|it| it.scheme);
         Some(Self {
             id: Id(*id),
             centroid_x: whole(centroid.x)?,
@@ -326,7 +328,7 @@ impl<'a> Face<'a> {
             bbox_width,
             bbox_height,
             speaking: Speaking::from_blendshapes(blendshapes),
-            landmarks: export.part(Fields::LANDMARKS, || solid(&landmarks?.points)),
+            landmarks: points,
             eos: export.part(Fields::MORPHABLE, || {
                 Coefficients::new(morphable?.as_ref().ok()?)
             }),
@@ -368,7 +370,7 @@ impl<'a> Face<'a> {
                 let channels = blendshapes?;
                 export.profile.apply(channels.names(), channels.raw()?)
             }),
-            landmark_scheme: export.part(Fields::LANDMARKS, || Some(landmarks?.scheme)),
+            landmark_scheme,
         })
     }
 
