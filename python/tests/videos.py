@@ -102,11 +102,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def stamps(folder: Path) -> dict[str, int]:
-    """When each status file below a folder was written, by its path.
+    """When each status file of a video below a folder was written, by its path.
 
-    Folders of parts vanish during a run: `os.walk` passes over them, `Path.rglob` fails.
+    Folders for unfinished files vanish during a run: `os.walk` passes over them, `Path.rglob` fails.
     """
-    markers = [Path(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(".json.done")]
+    found = [(parent, names) for parent, _, names in os.walk(folder) if not parent.endswith(".json.parts")]
+    markers = [Path(parent, name) for parent, names in found for name in names if name.endswith(".json.done")]
     return {str(marker.relative_to(folder)): marker.stat().st_mtime_ns for marker in markers}
 
 
