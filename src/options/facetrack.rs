@@ -56,7 +56,7 @@ pub(crate) struct FaceTrackSettings {
     #[default(EngineKind::default().name().to_owned())]
     pub engine: String,
     pub config: EngineConfig,
-    /// Not the one in `config`, which may be that of the engine.
+    /// Used instead of the value in `config`, where `None` stands for the default of the engine.
     #[default(EngineKind::default().entry().nms_threshold)]
     pub nms_threshold: f32,
     /// As `nms_threshold`.

@@ -58,7 +58,7 @@ fn every_example_is_listed() {
                 _ => path.file_name(),
             };
             let name = name.and_then(|name| name.to_str()).expect("a name");
-            // What examples share.
+            // Code that examples share.
             if name == "common" {
                 continue;
             }

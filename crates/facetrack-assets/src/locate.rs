@@ -66,7 +66,7 @@ pub enum NotFound {
     /// There is no such file.
     #[error("model file {path} not found{places}", path = path.display(), places = searched(looked))]
     File {
-        /// Requested file, or several, any of which would do.
+        /// Requested file, or several names of alternatives.
         path: PathBuf,
         /// Searched folders.
         looked: Vec<PathBuf>,

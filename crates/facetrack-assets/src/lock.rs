@@ -33,7 +33,7 @@ pub fn try_lock_file(path: &Path) -> io::Result<File> {
 /// As [`try_lock_file`], but waits until no other process has locked the file.
 ///
 /// # Errors
-/// Those of [`try_lock_file`], and those of file systems without locks.
+/// As [`try_lock_file`]. File systems without locks return an error.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     locked(path, File::lock)
 }

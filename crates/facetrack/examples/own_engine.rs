@@ -13,7 +13,7 @@ use facetrack::{EngineError, ImageView, Observation, Tracker};
 const SIDE: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // What needs no earlier frame is a closure. `()` adds nothing to the faces.
+    // An engine that needs no earlier frame is a closure. `()` adds nothing to the faces.
     let engine = Engine::new(EngineInfo::named("brightest"), find, ());
     let mut tracker = Tracker::builder(engine).build()?;
     for index in 0..3 {

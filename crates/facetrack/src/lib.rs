@@ -11,7 +11,7 @@
 //! `image_from_roi`.
 
 #![cfg_attr(feature = "fuzzing", allow(missing_docs))]
-// Engines share code that no engine needs alone.
+// Some code is only used by several engines together.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

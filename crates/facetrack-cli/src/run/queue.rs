@@ -39,7 +39,7 @@ pub struct Job {
     pub target: Target,
 }
 
-/// What a job tracks. No other run tracks it.
+/// The video or segment of a job. No other run tracks it.
 #[derive(Debug)]
 pub enum Target {
     Video(Box<VideoJob>, VideoLock),

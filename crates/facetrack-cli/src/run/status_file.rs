@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::inputs::Video;
 use super::names;
 
-/// Maximum size of a status file. Our choice: those of segments have the faces of their warm-up.
+/// Maximum size of a status file. Our choice: status files of segments have the faces of their warm-up.
 const MAX_SIZE: u64 = 64 << 20;
 
 /// The status of a video.

@@ -9,7 +9,7 @@ use super::{Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Threshold
 use crate::device::Capabilities;
 use crate::words::kebab;
 
-/// Default of [`EngineConfig::nms_threshold`] of most engines: that of OpenCV's `FaceDetectorYN`.
+/// Default of [`EngineConfig::nms_threshold`] of most engines: the default of OpenCV's `FaceDetectorYN`.
 pub const NMS_THRESHOLD: f32 = 0.3;
 
 /// A group of settings. An engine uses all settings of a group or none.
