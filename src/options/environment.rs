@@ -234,8 +234,8 @@ impl Environment {
             let Rule::Nothing(reason) = variable.rule else {
                 return None;
             };
-            let value = self.get(variable.name)?;
             let name = variable.name;
+            let value = self.get(name).filter(|text| !text.trim().is_empty())?;
             let is_for_engine = group.engine == Some(engine);
             is_for_engine.then(|| {
                 format!(

@@ -71,8 +71,8 @@ impl Network {
         self
     }
 
-    /// The network with another minimum number of products for each thread of a run. The default is
-    /// the number from which on several threads are faster than one.
+    /// The network with another minimum number of products for each thread of a run. With the
+    /// default, several threads are faster than one.
     #[must_use]
     pub fn with_least_work(mut self, products: usize) -> Self {
         self.least_work = products;
@@ -99,7 +99,7 @@ impl Network {
 
     /// Runs the network on several threads: this one, and those that call the functions that it gives
     /// to `spawn`. There are at most `threads` − 1 functions, and it waits for none that has not begun.
-    /// The outputs are the same as those of [`Network::run`].
+    /// [`Network::run`] has the same outputs.
     ///
     /// # Errors
     /// Inputs that do not fit the network; a panic on another thread.

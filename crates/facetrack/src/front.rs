@@ -104,7 +104,7 @@ impl TrackerBuilder {
         self
     }
 
-    /// Replaces the settings by which faces keep their ids.
+    /// Replaces the settings of the assignment of ids.
     pub fn following(mut self, following: TrackerConfig) -> Self {
         self.following = following;
         self

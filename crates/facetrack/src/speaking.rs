@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Detects from the mouth whether a face speaks (track-json: Speaking, visual rule).
+//! Detects from the mouth whether a face speaks, by the visual rule of an older pipeline.
 
 use serde::Serialize;
 

@@ -22,8 +22,8 @@ choices! {
     }
 }
 
-/// Settings by which faces keep their identities. The pipeline that reads the record uses [`TrackerKind::Centroid`] with
-/// 80 px (track-json: Association). The other defaults suit all sizes and frame rates.
+/// Settings of the assignment of ids. An older pipeline, whose programs read the record, uses
+/// [`TrackerKind::Centroid`] with 80 px. The defaults suit all sizes and frame rates.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct TrackerConfig {
     /// Matching method.
@@ -265,7 +265,7 @@ mod tests {
         ids_at(25.0, config, frames)
     }
 
-    /// The vectors of the record's specification (track-json: Association).
+    /// Examples from the specification of the older pipeline.
     #[test]
     fn centroid_matches_the_specified_vectors() {
         let none: &[f32] = &[];

@@ -27,7 +27,7 @@ const SCORE: &str = "confidence";
 /// Angles in degrees.
 const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
 
-/// The way in which the numbers of a column are combined with numbers of other frames.
+/// How numbers of several frames are combined in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blend {
     /// Index in [`GROUPS`].

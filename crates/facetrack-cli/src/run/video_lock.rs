@@ -7,7 +7,7 @@
 //! 1. The next record is whole and on disk, in the folder.
 //! 2. Its status file is written there, under the name of the next record. From here on, the attempt
 //!    counts.
-//! 3. The next record takes the name of the record, then its status file that of the status file.
+//! 3. The next record is renamed to the record, then its status file to the status file.
 //! 4. The rest of the folder is removed.
 //!
 //! A kill before step 2 leaves the earlier record with its status file. After it, the next run repeats

@@ -165,7 +165,7 @@ impl Bands {
         }
     }
 
-    /// For each band, the steps of each stage. The last stage is one in which the band has steps.
+    /// For each band, the steps of each stage, without empty stages at the end.
     pub fn stages(self) -> Vec<Vec<Vec<Step>>> {
         let of_band = |chains: Vec<Vec<Step>>| {
             let mut stages: Vec<Vec<Step>> = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which blendshape channels are exported (track-json: Blendshape export profile).
+//! The blendshape channels that are exported.
 
 use std::borrow::Cow;
 

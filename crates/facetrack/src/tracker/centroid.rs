@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Greedy association by nearest centroid, as the pipeline that reads the record does it
-//! (track-json: Association).
+//! Greedy association by nearest centroid, as in an older pipeline, whose programs read the record.
 
 use super::{Track, TrackerConfig};
 use crate::geometry::Point;

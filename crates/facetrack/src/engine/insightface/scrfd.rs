@@ -56,7 +56,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Creates the detector from `opened`, with an input of `side` px. It is run once on black, which
+    /// Creates the detector from `opened`, with an input of `side` px. It is run on black inputs, which
     /// is when a GPU's convolutions are chosen.
     ///
     /// # Errors
@@ -90,11 +90,12 @@ impl Detector {
             max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
         };
-        let input = detector.input_size();
-        let outputs = detector.run_on_black(input)?;
-        let candidates = detector.candidates(&outputs, input, 1.0)?;
-        detector.faces(&candidates, &outputs, input)?;
-        detector.network.check_numbers(&outputs.0)?;
+        for input in detector.inputs() {
+            let outputs = detector.run_on_black(input)?;
+            let candidates = detector.candidates(&outputs, input, 1.0)?;
+            detector.faces(&candidates, &outputs, input)?;
+            detector.network.check_numbers(&outputs.0)?;
+        }
         Ok(detector)
     }
 
@@ -120,9 +121,7 @@ impl Detector {
         least_score: f32,
     ) -> Result<Vec<Detection>, ModelError> {
         let mut found = Vec::new();
-        let usual = self.input_size();
-        let close = Some([CLOSE; 2]).filter(|close| self.close && *close != usual);
-        for input in close.into_iter().chain([usual]) {
+        for input in self.inputs() {
             found.extend(self.search(image, input, least_score)?);
         }
         let mut faces = nms::hard(found, self.max_iou, with_last_pixels);
@@ -181,6 +180,13 @@ impl Detector {
 
     fn resize(&mut self, [width, height]: [usize; 2]) {
         self.network.resize(&[1, CHANNELS, height, width]);
+    }
+
+    /// Sizes of the inputs that a frame is searched in.
+    fn inputs(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+        let usual = self.input_size();
+        let close = Some([CLOSE; 2]).filter(|close| self.close && *close != usual);
+        close.into_iter().chain([usual])
     }
 
     /// Width and height of the square that frames are fitted into.
