@@ -5,6 +5,7 @@
 //! modules here wrap it into elements.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![warn(unreachable_pub)]
 
 mod element;
 pub mod facetrack;

@@ -26,7 +26,7 @@ impl Turn {
 
     /// Whether the frames at a sink pad still have to be rotated. The tag is not sufficient:
     /// videoflip of GStreamer 1.22 rotates frames without changing it.
-    pub fn is_due_at(&self, pad: &gst::Pad) -> bool {
+    pub(crate) fn is_due_at(&self, pad: &gst::Pad) -> bool {
         self.method != VideoOrientationMethod::Identity && !self.is_done_before(pad)
     }
 
@@ -71,7 +71,7 @@ pub(crate) struct Orientation {
 impl Orientation {
     /// Reads a list of tags. Returns the orientation if it has changed. The tag of the stream has
     /// priority over the tag of the container.
-    pub fn update(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
+    pub(crate) fn update(&mut self, tags: &gst::TagListRef) -> Option<Turn> {
         let turn = Turn::of(tags)?;
         let before = self.get().cloned();
         match tags.scope() {
@@ -84,7 +84,7 @@ impl Orientation {
     }
 
     /// The rotation that the tags require.
-    pub fn get(&self) -> Option<&Turn> {
+    pub(crate) fn get(&self) -> Option<&Turn> {
         self.stream.as_ref().or(self.container.as_ref())
     }
 }

@@ -14,7 +14,11 @@ pub(super) struct FrameClock {
 impl FrameClock {
     /// The time of the next frame: its timestamp, or one period after the last frame if that is
     /// missing or not later. `period` is `None` if it is not known.
-    pub fn next(&mut self, timestamp: Option<Duration>, period: Option<Duration>) -> Duration {
+    pub(super) fn next(
+        &mut self,
+        timestamp: Option<Duration>,
+        period: Option<Duration>,
+    ) -> Duration {
         let period = period.filter(|period| !period.is_zero());
         let time = match (timestamp, self.last) {
             (Some(time), None) => time,
@@ -27,7 +31,7 @@ impl FrameClock {
     }
 
     /// The next frame does not follow the last one.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.last = None;
     }
 }

@@ -51,7 +51,7 @@ pub(super) enum Failure {
 
 impl Failure {
     /// The failure of an engine that panicked with `payload`.
-    pub fn of_panic(payload: Box<dyn Any + Send>) -> Self {
+    pub(super) fn of_panic(payload: Box<dyn Any + Send>) -> Self {
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());
@@ -60,7 +60,7 @@ impl Failure {
     }
 
     /// The error message to post.
-    pub fn message(&self) -> gst::ErrorMessage {
+    pub(super) fn message(&self) -> gst::ErrorMessage {
         match self {
             Self::Engine(EngineError::Model(source) | EngineError::Part { source, .. }) => {
                 self.message_of_model(source)

@@ -41,7 +41,7 @@ pub(super) enum Faces {
 
 impl InFlightFrame {
     /// Whether it can leave without waiting.
-    pub fn is_done(&mut self) -> bool {
+    pub(super) fn is_done(&mut self) -> bool {
         match &mut self.work {
             Ok(Work::Detect {
                 faces: Faces::Pending(pending),
@@ -52,7 +52,7 @@ impl InFlightFrame {
     }
 
     /// Whether its faces are searched, so that the next frame can hold them.
-    pub fn is_detecting(&self) -> bool {
+    pub(super) fn is_detecting(&self) -> bool {
         matches!(self.work, Ok(Work::Detect { .. }))
     }
 }
@@ -62,7 +62,7 @@ impl Faces {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn wait(self) -> Result<Detections, EngineError> {
+    pub(super) fn wait(self) -> Result<Detections, EngineError> {
         match self {
             Self::Ready(found) => Ok(found),
             Self::Pending(pending) => pending.wait(),

@@ -47,7 +47,7 @@ pub(super) fn load(plan: Plan) -> Result<Loaded, Failure> {
 
 impl Loaded {
     /// A warning of settings that have no effect.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         let Setup { kind, workers, .. } = self.plan.setup;
         let is_serial = workers > 1 && self.workers.is_none();
         let serial = is_serial.then(|| {

@@ -68,7 +68,7 @@ impl Plan {
     /// # Errors
     /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if
     /// a setting is invalid.
-    pub fn new(
+    pub(super) fn new(
         options: &Options<FaceTrackSettings>,
         env: &Environment,
     ) -> Result<Self, EngineError> {
@@ -102,7 +102,7 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`device::negotiate`] and of [`engine::load`]; [`Failure::Workers`].
-    pub fn load(&self) -> Result<(Analyzer, Option<Workers>, Decision), Failure> {
+    pub(super) fn load(&self) -> Result<(Analyzer, Option<Workers>, Decision), Failure> {
         let start = Instant::now();
         let setup = &self.setup;
         let found = SearchPaths::from_vars(std::env::var_os);
@@ -156,7 +156,11 @@ impl Setup {
 impl Live {
     /// Applies other settings to the loaded engine. Settings that select or load an engine take
     /// effect when an engine is loaded next.
-    pub fn with(setup: &Setup, options: &Options<FaceTrackSettings>, env: &Environment) -> Self {
+    pub(super) fn with(
+        setup: &Setup,
+        options: &Options<FaceTrackSettings>,
+        env: &Environment,
+    ) -> Self {
         let (settings, _) = options.resolve(Some(setup.kind), env);
         Self::of(setup.kind, &setup.config, &settings)
     }

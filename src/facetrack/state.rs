@@ -70,7 +70,11 @@ pub(super) struct Outcome {
 }
 
 impl State {
-    pub fn new(options: Options<FaceTrackSettings>, env: Environment, engine: Loaded) -> Self {
+    pub(super) fn new(
+        options: Options<FaceTrackSettings>,
+        env: Environment,
+        engine: Loaded,
+    ) -> Self {
         Self {
             options,
             env,
@@ -90,7 +94,7 @@ impl State {
 
     /// Applies the options that may change from frame to frame. Returns a warning of the
     /// options of other engines if they have changed.
-    pub fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
+    pub(super) fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
         let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.engine.plan.setup.kind);
         let unused_before = self.options.unused(self.engine.plan.setup.kind);
@@ -101,7 +105,7 @@ impl State {
     }
 
     /// Whether `options` differ from those in use, or another engine is set or ready.
-    pub fn is_outdated(&self, options: &Options<FaceTrackSettings>) -> bool {
+    pub(super) fn is_outdated(&self, options: &Options<FaceTrackSettings>) -> bool {
         self.is_engine_changed || self.is_change_done() || *options != self.options
     }
 
@@ -121,7 +125,7 @@ impl State {
 
     /// The engine that is ready to take over, or the error that it failed with. One engine at a
     /// time is loaded: the one that was set last, after the one before.
-    pub fn take_successor(&mut self) -> Option<Result<Loaded, Failure>> {
+    pub(super) fn take_successor(&mut self) -> Option<Result<Loaded, Failure>> {
         let is_done = self.is_change_done();
         let done = self.change.take_if(|_| is_done);
         let done = done.map(|change| change.and_then(loading::finish));
@@ -134,12 +138,12 @@ impl State {
     }
 
     /// The engine that is loading, if any.
-    pub fn take_change(&mut self) -> Option<Change> {
+    pub(super) fn take_change(&mut self) -> Option<Change> {
         self.change.take()?.ok()
     }
 
     /// Continues the stream with another engine.
-    pub fn take_over(&mut self, mut engine: Loaded) {
+    pub(super) fn take_over(&mut self, mut engine: Loaded) {
         engine.analyzer.take_over_from(&mut self.engine.analyzer);
         self.engine = engine;
         // The settings may have changed since it began to load.
@@ -154,7 +158,7 @@ impl State {
     }
 
     /// Begins another stream: ids start at 1.
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.in_flight.clear();
         self.engine.analyzer.restart();
         self.clock.reset();
@@ -164,7 +168,7 @@ impl State {
 
     /// Discards the frames whose analysis has begun, and forgets the others: the next one does not
     /// continue them.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.in_flight.clear();
         self.engine.analyzer.reset();
         self.clock.reset();
@@ -173,7 +177,7 @@ impl State {
     /// Continues with a frame at `pts` after an interruption, when no frame is under way. Faces age
     /// by the frames that are lost in between. If it is not known how many, the next frame does not
     /// continue the others.
-    pub fn resume(&mut self, pts: Option<gst::ClockTime>) {
+    pub(super) fn resume(&mut self, pts: Option<gst::ClockTime>) {
         let times = pts.zip(self.frame_time.pts);
         let interval = times.and_then(|(pts, last)| pts.checked_sub(last));
         let interval = interval.map(Duration::from);
@@ -184,14 +188,14 @@ impl State {
     }
 
     /// Writes what was learned into the files for it.
-    pub fn save_learned(&mut self) -> Result<(), Failure> {
+    pub(super) fn save_learned(&mut self) -> Result<(), Failure> {
         let files = self.engine.files.iter_mut();
         // A file that cannot be written does not prevent the other one.
         let saved: Vec<_> = files.map(|file| file.save(&self.engine.analyzer)).collect();
         saved.into_iter().collect()
     }
 
-    pub fn set_info(&mut self, info: gst_video::VideoInfo) {
+    pub(super) fn set_info(&mut self, info: gst_video::VideoInfo) {
         if self.info.as_ref().is_some_and(|old| *old != info) {
             self.reset();
         }
@@ -199,7 +203,7 @@ impl State {
         self.info = Some(info);
     }
 
-    pub fn set_segment(&mut self, segment: &gst::Segment) {
+    pub(super) fn set_segment(&mut self, segment: &gst::Segment) {
         let segment = segment.downcast_ref().cloned().unwrap_or_default();
         if self.segment != segment {
             self.reset();
@@ -208,13 +212,13 @@ impl State {
     }
 
     /// Ends the stream: all faces leave.
-    pub fn end(&mut self) -> Vec<gst::Structure> {
+    pub(super) fn end(&mut self) -> Vec<gst::Structure> {
         self.engine.analyzer.reset();
         self.departures()
     }
 
     /// A line for the log, if one is due. `vram` returns the memory of the GPU, MiB.
-    pub fn profile_line(&self, vram: impl FnOnce() -> Option<u64>) -> Option<String> {
+    pub(super) fn profile_line(&self, vram: impl FnOnce() -> Option<u64>) -> Option<String> {
         let interval = self.engine.plan.live.profile_interval;
         let profile = self.engine.analyzer.profile();
         let frames = profile.frames();
@@ -224,7 +228,7 @@ impl State {
 
     /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last
     /// faces, as `schedule` decides. Gaps and empty buffers are not analysed.
-    pub fn admit(
+    pub(super) fn admit(
         &mut self,
         buffer: gst::Buffer,
         now: Option<gst::ClockTime>,
@@ -307,7 +311,7 @@ impl State {
 
     /// Completes the oldest frame if its analysis has ended. Waits for it if too many frames are
     /// under way, or if `drains`.
-    pub fn complete_next(
+    pub(super) fn complete_next(
         &mut self,
         drains: bool,
         schedule: &Mutex<Schedule>,
@@ -324,7 +328,7 @@ impl State {
 
     /// Maximum number of frames under way. More than workers, so that no worker waits while this
     /// thread decodes or completes a frame, or while another one takes longer than usual.
-    pub fn max_in_flight(&self) -> usize {
+    pub(super) fn max_in_flight(&self) -> usize {
         let workers = self.engine.workers.as_ref().map(Workers::count);
         workers.map_or(0, |count| 2 * count + SPARE_FRAMES)
     }
@@ -356,7 +360,7 @@ impl State {
     }
 
     /// The outcome of a frame without faces.
-    pub fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
+    pub(super) fn without_analysis(&mut self, status: FrameStatus) -> Outcome {
         let size = self.info.as_ref().map(|info| (info.width(), info.height()));
         let (width, height) = size.unwrap_or_default();
         let report = FrameReport {

@@ -66,7 +66,7 @@ impl StateFile {
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn open(
+    pub(super) fn open(
         learned: LearnedState,
         path: &Path,
         analyzer: &mut Analyzer,
@@ -94,7 +94,7 @@ impl StateFile {
     ///
     /// # Errors
     /// [`Failure::Write`].
-    pub fn save(&mut self, analyzer: &Analyzer) -> Result<(), Failure> {
+    pub(super) fn save(&mut self, analyzer: &Analyzer) -> Result<(), Failure> {
         let Some(content) = (self.learned.content)(analyzer) else {
             return Ok(());
         };

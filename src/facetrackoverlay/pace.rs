@@ -18,7 +18,7 @@ pub(super) struct Counter {
 
 impl Counter {
     /// Counts a frame. Returns the present rate, frames per second, from the second frame on.
-    pub fn count(&mut self, now: Instant) -> Option<f32> {
+    pub(super) fn count(&mut self, now: Instant) -> Option<f32> {
         let is_old = |frame: &Instant| now.saturating_duration_since(*frame) > WINDOW;
         self.frames.push_back(now);
         // Two frames are kept, since a slow stream would have no rate otherwise.

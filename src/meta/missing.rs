@@ -18,7 +18,7 @@ pub(crate) struct MissingMetaCounter {
 
 impl MissingMetaCounter {
     /// Counts a frame. Returns true once, when too many frames had no metadata.
-    pub fn count(&mut self, has_metadata: bool) -> bool {
+    pub(crate) fn count(&mut self, has_metadata: bool) -> bool {
         if self.is_settled {
             return false;
         }
@@ -29,7 +29,7 @@ impl MissingMetaCounter {
 
     /// The stream ends. Returns whether it had frames, none of them with metadata, and
     /// [`MissingMetaCounter::count`] has not said so.
-    pub fn end(&mut self) -> bool {
+    pub(crate) fn end(&mut self) -> bool {
         !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
     }
 }

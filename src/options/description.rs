@@ -15,7 +15,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    pub fn new(
+    pub(crate) fn new(
         name: &'static str,
         blurb: String,
         flags: glib::ParamFlags,
@@ -39,12 +39,12 @@ impl Description {
         builder.flags(self.flags)
     }
 
-    pub fn boolean(&self, default: bool) -> glib::ParamSpec {
+    pub(crate) fn boolean(&self, default: bool) -> glib::ParamSpec {
         let spec = glib::ParamSpecBoolean::builder(self.name).default_value(default);
         self.complete(spec).build()
     }
 
-    pub fn uint(&self, default: u32) -> glib::ParamSpec {
+    pub(crate) fn uint(&self, default: u32) -> glib::ParamSpec {
         let spec = glib::ParamSpecUInt::builder(self.name)
             .minimum(self.range.0 as u32)
             .maximum(self.range.1 as u32)
@@ -52,7 +52,7 @@ impl Description {
         self.complete(spec).build()
     }
 
-    pub fn int(&self, default: i32) -> glib::ParamSpec {
+    pub(crate) fn int(&self, default: i32) -> glib::ParamSpec {
         let spec = glib::ParamSpecInt::builder(self.name)
             .minimum(self.range.0 as i32)
             .maximum(self.range.1 as i32)
@@ -60,7 +60,7 @@ impl Description {
         self.complete(spec).build()
     }
 
-    pub fn double(&self, default: f64) -> glib::ParamSpec {
+    pub(crate) fn double(&self, default: f64) -> glib::ParamSpec {
         let spec = glib::ParamSpecDouble::builder(self.name)
             .minimum(self.range.0)
             .maximum(self.range.1)
@@ -68,18 +68,18 @@ impl Description {
         self.complete(spec).build()
     }
 
-    pub fn string(&self, default: impl Into<Option<String>>) -> glib::ParamSpec {
+    pub(crate) fn string(&self, default: impl Into<Option<String>>) -> glib::ParamSpec {
         let default = default.into();
         let spec = glib::ParamSpecString::builder(self.name).default_value(default.as_deref());
         self.complete(spec).build()
     }
 
-    pub fn structure(&self) -> glib::ParamSpec {
+    pub(crate) fn structure(&self) -> glib::ParamSpec {
         let spec = glib::ParamSpecBoxed::builder::<gst::Structure>(self.name);
         self.complete(spec).build()
     }
 
-    pub fn choice<T>(&self, default: T) -> glib::ParamSpec
+    pub(crate) fn choice<T>(&self, default: T) -> glib::ParamSpec
     where
         T: StaticType + FromGlib<i32> + IntoGlib<GlibType = i32>,
     {
@@ -87,7 +87,7 @@ impl Description {
         self.complete(spec).build()
     }
 
-    pub fn flags<T>(&self, default: T) -> glib::ParamSpec
+    pub(crate) fn flags<T>(&self, default: T) -> glib::ParamSpec
     where
         T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32>,
     {

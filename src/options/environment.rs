@@ -193,7 +193,7 @@ pub(crate) struct EnvWarning {
 
 impl EnvWarning {
     /// The warning of a variable that should switch the GPU off or not, and is invalid.
-    pub fn of_gpu_policy(environment: &Environment) -> Option<Self> {
+    pub(crate) fn of_gpu_policy(environment: &Environment) -> Option<Self> {
         let (variable, value) = GpuPolicy::invalid_switch(&|name| environment.get(name))?;
         Some(Self {
             variable,
@@ -211,7 +211,7 @@ pub(crate) struct Environment(pub HashMap<&'static str, String>);
 
 impl Environment {
     /// The environment of the process.
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let names = variables().map(|(_, variable)| variable.name);
         let set = names.filter_map(|name| Some((name, std::env::var(name).ok()?)));
         Self(set.collect())
@@ -219,17 +219,17 @@ impl Environment {
 
     /// The environment with these values of the variables, in their order.
     #[cfg(feature = "fuzzing")]
-    pub fn of(values: &[String]) -> Self {
+    pub(crate) fn of(values: &[String]) -> Self {
         let names = variables().map(|(_, variable)| variable.name);
         Self(names.zip(values.iter().cloned()).collect())
     }
 
-    pub fn get(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
     }
 
     /// Lines for the log about variables that are set and have no effect with `engine`.
-    pub fn without_effect(&self, engine: EngineKind) -> impl Iterator<Item = String> {
+    pub(crate) fn without_effect(&self, engine: EngineKind) -> impl Iterator<Item = String> {
         variables().filter_map(move |(group, variable)| {
             let Rule::Nothing(reason) = variable.rule else {
                 return None;
@@ -248,7 +248,7 @@ impl Environment {
 
     /// The value of an option by the first variable that is set and valid. `resolved` has the
     /// default of the option.
-    pub fn value_of<S: Defaults>(
+    pub(crate) fn value_of<S: Defaults>(
         &self,
         row: &Row<S>,
         engine: Option<EngineKind>,

@@ -291,7 +291,11 @@ fn check_engine(name: &str) -> Result<(), String> {
 impl Options<FaceTrackSettings> {
     /// The options of the engine that results depend on, by name: as set, from the environment, or
     /// the default.
-    pub fn effective(&self, engine: EngineKind, environment: &Environment) -> Map<String, Value> {
+    pub(crate) fn effective(
+        &self,
+        engine: EngineKind,
+        environment: &Environment,
+    ) -> Map<String, Value> {
         let (settings, _) = self.resolve(Some(engine), environment);
         let is_used = |row: &&Row<_>| {
             // The engine may have been set by an alias, and is known.
@@ -301,14 +305,14 @@ impl Options<FaceTrackSettings> {
     }
 
     /// The engine, if it was set explicitly.
-    pub fn explicit_engine(&self) -> Option<&str> {
+    pub(crate) fn explicit_engine(&self) -> Option<&str> {
         let is_set = self.explicit_rows().any(|row| row.name == "engine");
         is_set.then_some(&self.settings.engine)
     }
 
     /// The options that were set explicitly and that results of `engine` depend on. Another engine
     /// may have been set in the meantime.
-    pub fn explicit_with(&self, engine: EngineKind) -> Map<String, Value> {
+    pub(crate) fn explicit_with(&self, engine: EngineKind) -> Map<String, Value> {
         let mut options = self.explicit();
         if let Some(name) = options.get_mut("engine") {
             *name = engine.name().into();
@@ -317,7 +321,7 @@ impl Options<FaceTrackSettings> {
     }
 
     /// Sets the engine explicitly.
-    pub fn set_engine(&mut self, engine: EngineKind) {
+    pub(crate) fn set_engine(&mut self, engine: EngineKind) {
         let is_engine = |row: &Row<_>| row.name == "engine";
         let index = FaceTrackSettings::ROWS.iter().position(is_engine);
         self.explicit.extend(index);
@@ -326,7 +330,7 @@ impl Options<FaceTrackSettings> {
 
     /// A warning of the options that were set and that `engine` does not use; `None` if there are
     /// none.
-    pub fn unused(&self, engine: EngineKind) -> Option<String> {
+    pub(crate) fn unused(&self, engine: EngineKind) -> Option<String> {
         let options = self.explicit_rows().filter_map(|row| {
             let setting = row.setting.filter(|setting| !engine.uses(*setting))?;
             let engines = names(&engines_with(setting));

@@ -111,7 +111,7 @@ pub(crate) struct Options<S> {
 impl<S: Defaults> Options<S> {
     /// Sets the property with a GObject id, which count from 1. A string that is NULL or empty makes
     /// the option unset.
-    pub fn set_property(&mut self, id: usize, value: &glib::Value) {
+    pub(crate) fn set_property(&mut self, id: usize, value: &glib::Value) {
         let index = id - 1;
         let row = &S::ROWS[index];
         let text = value.get::<Option<&str>>();
@@ -125,7 +125,7 @@ impl<S: Defaults> Options<S> {
     }
 
     /// The value of the property with a GObject id.
-    pub fn property(&self, id: usize) -> glib::Value {
+    pub(crate) fn property(&self, id: usize) -> glib::Value {
         let index = id - 1;
         let row = &S::ROWS[index];
         let mut shown = if self.explicit.contains(&index) {
@@ -138,7 +138,7 @@ impl<S: Defaults> Options<S> {
 
     /// The value of every option: as set, from the environment, or the default, in this order.
     /// Variables with invalid values are listed and ignored.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         engine: Option<EngineKind>,
         environment: &Environment,
@@ -160,7 +160,7 @@ impl<S: Defaults> Options<S> {
     }
 
     /// The options that were set explicitly and that results depend on, by name.
-    pub fn explicit(&self) -> Map<String, Value> {
+    pub(crate) fn explicit(&self) -> Map<String, Value> {
         named_values(self.explicit_rows(), &self.settings)
     }
 

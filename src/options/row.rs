@@ -30,7 +30,7 @@ pub(crate) struct Row<S: 'static> {
 impl<S: Defaults> Row<S> {
     /// An option that may change in NULL and READY, of any value that its type has; numbers are not
     /// negative.
-    pub const fn new(
+    pub(crate) const fn new(
         name: &'static str,
         blurb: &'static str,
         field: fn(&mut S) -> &mut dyn Field,
@@ -49,46 +49,46 @@ impl<S: Defaults> Row<S> {
     }
 
     /// An option that may change at any time.
-    pub const fn playing(mut self) -> Self {
+    pub(crate) const fn playing(mut self) -> Self {
         self.flags = ParamFlags::READWRITE.union(gst::PARAM_FLAG_MUTABLE_PLAYING);
         self
     }
 
     /// A number from `min` to `max`, with a unit or "".
-    pub const fn range(mut self, min: f64, max: f64, unit: &'static str) -> Self {
+    pub(crate) const fn range(mut self, min: f64, max: f64, unit: &'static str) -> Self {
         self.range = (min, max);
         self.unit = unit;
         self
     }
 
     /// An option for the engines that use `setting`.
-    pub const fn of(mut self, setting: Setting) -> Self {
+    pub(crate) const fn of(mut self, setting: Setting) -> Self {
         self.setting = Some(setting);
         self
     }
 
     /// An option that no result depends on, such as the folder of the models: their hashes count.
-    pub const fn cosmetic(mut self) -> Self {
+    pub(crate) const fn cosmetic(mut self) -> Self {
         self.changes_results = false;
         self
     }
 
     /// A text that is rejected if `check` returns an error.
-    pub const fn checked(mut self, check: fn(&str) -> Result<(), String>) -> Self {
+    pub(crate) const fn checked(mut self, check: fn(&str) -> Result<(), String>) -> Self {
         self.check = check;
         self
     }
 
     /// The value in `settings`, which are not changed.
-    pub fn value(&self, settings: &mut S) -> glib::Value {
+    pub(crate) fn value(&self, settings: &mut S) -> glib::Value {
         (self.field)(settings).value()
     }
 
-    pub fn set_value(&self, settings: &mut S, value: &glib::Value) {
+    pub(crate) fn set_value(&self, settings: &mut S, value: &glib::Value) {
         (self.field)(settings).set_value(value);
     }
 
-    pub fn param_spec(&self) -> glib::ParamSpec {
+    pub(crate) fn param_spec(&self) -> glib::ParamSpec {
         let description = Description::new(self.name, self.long_blurb(), self.flags, self.range);
         (self.field)(&mut S::default()).param_spec(&description)
     }
@@ -97,7 +97,7 @@ impl<S: Defaults> Row<S> {
     ///
     /// # Errors
     /// The expected form of the text.
-    pub fn parse(&self, text: &str) -> Result<glib::Value, String> {
+    pub(crate) fn parse(&self, text: &str) -> Result<glib::Value, String> {
         (self.check)(text)?;
         text::parse(&self.param_spec(), text)
     }
@@ -162,7 +162,7 @@ pub(crate) struct Reading<E: 'static> {
 
 impl<E> Reading<E> {
     /// A property of the type that `param_spec` makes.
-    pub const fn new(
+    pub(crate) const fn new(
         name: &'static str,
         param_spec: fn(&Description) -> glib::ParamSpec,
         value: fn(&E) -> glib::Value,
@@ -176,22 +176,22 @@ impl<E> Reading<E> {
     }
 
     /// A property that reads a text.
-    pub const fn text(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+    pub(crate) const fn text(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
         Self::new(name, |description| description.string(None), value)
     }
 
     /// A property that reads a counter.
-    pub const fn count(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
+    pub(crate) const fn count(name: &'static str, value: fn(&E) -> glib::Value) -> Self {
         Self::new(name, |description| description.uint(0), value)
     }
 
     /// Describes the property.
-    pub const fn blurb(mut self, blurb: &'static str) -> Self {
+    pub(crate) const fn blurb(mut self, blurb: &'static str) -> Self {
         self.blurb = blurb;
         self
     }
 
-    pub fn param_spec(&self) -> glib::ParamSpec {
+    pub(crate) fn param_spec(&self) -> glib::ParamSpec {
         let range = (0.0, f64::from(i32::MAX));
         let blurb = self.blurb.to_owned();
         let description = Description::new(self.name, blurb, ParamFlags::READABLE, range);

@@ -32,7 +32,7 @@ struct PackedPlane {
 
 impl Packed {
     /// `None` if a plane of `format` has no component.
-    pub fn new(format: VideoFormat, unpacked: Layout) -> Option<Self> {
+    pub(super) fn new(format: VideoFormat, unpacked: Layout) -> Option<Self> {
         let info = VideoFormatInfo::from_format(format);
         let group = VideoInfo::builder(format, ROW_GROUP as u32, 2)
             .build()
@@ -52,7 +52,7 @@ impl Packed {
     }
 
     /// Bytes of a row and number of rows of each plane.
-    pub fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
+    pub(super) fn plane_layout(&self, width: usize, height: usize) -> Vec<(usize, usize)> {
         let planes = self.planes.iter().map(|plane| {
             let bytes = (width * plane.group_bytes).div_ceil(ROW_GROUP);
             (bytes, height.div_ceil(1 << plane.subsampling))
@@ -151,7 +151,7 @@ impl<'a> TiledRows<'a> {
     ///
     /// # Errors
     /// If GStreamer cannot convert the frame.
-    pub fn new(
+    pub(super) fn new(
         frame: &VideoFrameRef<&gst::BufferRef>,
         layout: &'a Layout,
     ) -> Result<Self, gst::glib::BoolError> {

@@ -26,7 +26,7 @@ const REMEDY: &str = "sudo apt-get update";
 ///
 /// # Errors
 /// One line that says why, with the remedy.
-pub fn unpack(package: &DebianName, scratch: &Path) -> Result<PathBuf, String> {
+pub(crate) fn unpack(package: &DebianName, scratch: &Path) -> Result<PathBuf, String> {
     program::output(program::command(APT).arg("--version"))
         .map_err(|error| format!("{error}: this source needs Debian or a derivative"))?;
     let tree = scratch.join("tree");

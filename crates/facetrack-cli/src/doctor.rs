@@ -34,7 +34,7 @@ const CHECKS: [(&str, Check); 7] = [
 ///
 /// # Errors
 /// When nothing can be printed.
-pub fn run() -> Result<ExitCode, StoreError> {
+pub(crate) fn run() -> Result<ExitCode, StoreError> {
     output::print_line(concat!("facetrack ", env!("CARGO_PKG_VERSION")))?;
     for (title, check) in CHECKS {
         output::print(section(title, &check()))?;

@@ -11,7 +11,7 @@ use crate::{places, store};
 /// Shell lines that export the paths of plugin, models, runtime and this program, as far as they
 /// exist, and keep ONNX Runtime's telemetry off. Paths of models and runtime that the caller's
 /// environment sets are kept.
-pub fn exports() -> String {
+pub(crate) fn exports() -> String {
     let mut lines = Vec::new();
     if let Some(folder) = places::built_plugin() {
         let folder = quoted(&folder);
@@ -33,7 +33,7 @@ pub fn exports() -> String {
 
 /// The variables that name models and runtime, as far as they exist. Paths that the caller's
 /// environment sets are kept.
-pub fn locations() -> impl Iterator<Item = (&'static str, PathBuf)> {
+pub(crate) fn locations() -> impl Iterator<Item = (&'static str, PathBuf)> {
     let paths = places::search_paths();
     let data_dir = paths.data_dir.as_deref();
     let models = data_dir.map(|root| root.join(FileKind::Model.folder()));

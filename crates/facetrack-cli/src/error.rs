@@ -9,7 +9,7 @@ use thiserror::Error;
 /// An error of the operating system.
 #[derive(Debug, Error)]
 #[error("{path}: {source}", path = path.display())]
-pub struct StoreError {
+pub(crate) struct StoreError {
     path: PathBuf,
     source: io::Error,
 }

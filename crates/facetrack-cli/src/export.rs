@@ -33,7 +33,7 @@ const LANDMARKS: [&str; 3] = ["landmarks", "landmarks_106", "landmark_confidence
 
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
-pub struct ExportArguments {
+pub(crate) struct ExportArguments {
     /// JSON record, dense or jsonl, finished or not; or a folder of records that facetrack run wrote
     #[arg(value_name = "RECORD")]
     record: PathBuf,
@@ -124,7 +124,7 @@ type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 /// the record.
 ///
 /// Returns a failure if a record of a folder was left out.
-pub fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {
     if !arguments.record.is_dir() {
         export(&arguments.record, &arguments.out, arguments)?;
         return Ok(ExitCode::SUCCESS);

@@ -24,7 +24,7 @@ use crate::table::{Cell, Column, Kind};
 const ANY_SIZE: (u32, u32) = (1, 1);
 
 /// Names of the numbers of a point.
-pub const AXES: [&str; 3] = ["x", "y", "z"];
+pub(crate) const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// A frame, with the faces as they are in the record.
 #[derive(Deserialize)]
@@ -133,7 +133,7 @@ fn visit(
 ///
 /// # Errors
 /// There is no such key.
-pub fn column(name: &str) -> Result<Column, String> {
+pub(crate) fn column(name: &str) -> Result<Column, String> {
     let (_, key) = key(name).filter(|_| !name.ends_with(ANY)).ok_or(
         "no face has this key. Use the names of keys of a face in the record, such as pose.yaw",
     )?;
@@ -141,14 +141,14 @@ pub fn column(name: &str) -> Result<Column, String> {
 }
 
 /// The columns that every record has.
-pub fn common_columns() -> Vec<Column> {
+pub(crate) fn common_columns() -> Vec<Column> {
     let keys = KEYS.iter().filter(|(_, key)| key.is_common);
     keys.map(|(name, key)| Column::new(name, key.kind))
         .collect()
 }
 
 /// The columns of the frame that a face is in.
-pub fn frame_columns() -> [Column; 2] {
+pub(crate) fn frame_columns() -> [Column; 2] {
     ["frame", "pts"].map(|name| Column::new(name, Kind::Integer))
 }
 
@@ -156,14 +156,14 @@ pub fn frame_columns() -> [Column; 2] {
 ///
 /// # Errors
 /// It cannot be read, or is no record.
-pub fn open(path: &Path) -> Result<Replay<File>, String> {
+pub(crate) fn open(path: &Path) -> Result<Replay<File>, String> {
     let file = file::open(path).map_err(|error| error.to_string())?;
     Replay::open(file).map_err(|error| error.to_string())
 }
 
 /// The values that the faces of a record have.
 #[derive(Debug, Default)]
-pub struct Contents {
+pub(crate) struct Contents {
     /// Columns that every record has, then those for which at least one face has a value.
     pub columns: Vec<Column>,
     /// Number of landmarks of a face; 0 without landmarks.
@@ -179,7 +179,7 @@ impl Contents {
     ///
     /// # Errors
     /// It cannot be read, or a frame is damaged.
-    pub fn of(replay: &mut Replay<File>) -> Result<Self, String> {
+    pub(crate) fn of(replay: &mut Replay<File>) -> Result<Self, String> {
         let mut contents = Self::default();
         let mut found: IndexMap<String, Column> = common_columns()
             .into_iter()
@@ -241,7 +241,7 @@ impl Contents {
     }
 
     /// Place of the column with this name.
-    pub fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
@@ -264,7 +264,7 @@ fn number(id: &str) -> Option<u32> {
 
 /// A frame of a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// From 1.
     pub number: u64,
     /// Time of the record, ns.
@@ -278,7 +278,7 @@ pub struct Frame {
 
 /// A face, with a cell for each column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Face {
+pub(crate) struct Face {
     pub id: u32,
     pub cells: Vec<Cell>,
 }
@@ -288,7 +288,7 @@ impl Frame {
     ///
     /// # Errors
     /// There is none.
-    pub fn time(&self) -> Result<u64, String> {
+    pub(crate) fn time(&self) -> Result<u64, String> {
         self.time.ok_or_else(|| {
             let number = self.number;
             format!("frame {number} has no time, and the record has no frame rate")
@@ -296,12 +296,12 @@ impl Frame {
     }
 
     /// The face with this id.
-    pub fn face(&self, id: u32) -> Option<&Face> {
+    pub(crate) fn face(&self, id: u32) -> Option<&Face> {
         self.faces.iter().find(|face| face.id == id)
     }
 
     /// The cells of [`frame_columns`].
-    pub fn cells(&self) -> [Cell; 2] {
+    pub(crate) fn cells(&self) -> [Cell; 2] {
         let pts = self
             .pts
             .map_or(Cell::Missing, |pts| Cell::Integer(pts as i64));
@@ -310,14 +310,14 @@ impl Frame {
 }
 
 /// Reads the frames of records.
-pub struct Rows {
+pub(crate) struct Rows {
     /// Places of the columns by their names.
     places: HashMap<String, usize>,
 }
 
 impl Rows {
     /// Reads the values of these columns.
-    pub fn new(columns: &[Column]) -> Self {
+    pub(crate) fn new(columns: &[Column]) -> Self {
         let names = columns.iter().map(|column| column.name.clone());
         Self {
             places: names.zip(0..).collect(),
@@ -328,7 +328,7 @@ impl Rows {
     ///
     /// # Errors
     /// It cannot be read, or is damaged, also in values that have no column.
-    pub fn frame(&self, replay: &mut Replay<File>, place: usize) -> Result<Frame, String> {
+    pub(crate) fn frame(&self, replay: &mut Replay<File>, place: usize) -> Result<Frame, String> {
         let report = replay.report(place, ANY_SIZE);
         let report = report.map_err(|error| error.to_string())?;
         let status = report.map(|report| report.status);

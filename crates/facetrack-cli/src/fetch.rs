@@ -30,7 +30,7 @@ const MAX_MANIFEST: u64 = 1 << 20;
 /// # Errors
 /// If one of them is not available; the others are fetched nevertheless. Files that are in no
 /// package may be missing, unless they were named.
-pub fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
+pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
     let root = to.map(Path::to_owned).or_else(places::data_dir);
     let root = root.ok_or(NO_PLACE)?;
@@ -142,7 +142,7 @@ fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
 ///
 /// # Errors
 /// When the manifest does not have it.
-pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
+pub(crate) fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
     let file = known(manifest, name)?;
     let paths = places::search_paths();
     let model = paths.model(&file.name, &file.family, None).ok();
@@ -158,7 +158,7 @@ pub fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 /// When the file is not a manifest.
-pub fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
+pub(crate) fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
     let Some(path) = file else {
         return Ok(Cow::Borrowed(manifest::manifest()));
     };

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, setsid, wait};
 use crate::output;
 
 /// The argument that makes this program a guard.
-pub const NAME: &str = "guard";
+pub(crate) const NAME: &str = "guard";
 
 /// Exit status for a command that cannot be started, as in shells.
 const NOT_STARTED: u8 = 127;
@@ -23,7 +23,7 @@ const NOT_STARTED: u8 = 127;
 const SIGNALLED: i32 = 128;
 
 /// Runs a command to its end.
-pub fn run(command: &[OsString]) -> ExitCode {
+pub(crate) fn run(command: &[OsString]) -> ExitCode {
     // Without a terminal, programs fail instead of waiting for an answer. Ctrl-C goes to `facetrack
     // run`, which ends this program. It fails for the leader of a group, started by hand.
     let _ = setsid();

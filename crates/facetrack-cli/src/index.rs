@@ -2,7 +2,7 @@
 //! `facetrack index`: the status files of many videos as a table, and the faces of their records.
 //! `facetrack.index` and `facetrack.write_index` in Python have the same columns.
 
-pub mod videos;
+pub(crate) mod videos;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const PARQUET: FileFormat = FileFormat::Parquet;
 
 /// Arguments of `facetrack index`.
 #[derive(Debug, Args)]
-pub struct IndexArguments {
+pub(crate) struct IndexArguments {
     /// Folders of records, and index files; of videos with the same id, the last one is kept
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
@@ -48,7 +48,7 @@ pub struct IndexArguments {
 /// one of the arguments.
 ///
 /// Returns a failure if an entry of a folder was left out.
-pub fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
     check_faces(&arguments)?;
     let outputs = [Some(&arguments.to), arguments.faces.as_ref()];
     outputs

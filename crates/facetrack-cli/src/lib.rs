@@ -3,6 +3,7 @@
 //! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![warn(unreachable_pub)]
 
 mod apt;
 mod doctor;

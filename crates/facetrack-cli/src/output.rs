@@ -16,7 +16,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 ///
 /// # Errors
 /// When it can't be written, as to a full disk.
-pub fn print(text: impl Display) -> Result<(), StoreError> {
+pub(crate) fn print(text: impl Display) -> Result<(), StoreError> {
     print_exactly(Lines(text))
 }
 
@@ -24,7 +24,7 @@ pub fn print(text: impl Display) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_exactly(text: impl Display) -> Result<(), StoreError> {
+pub(crate) fn print_exactly(text: impl Display) -> Result<(), StoreError> {
     match write(&text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(StoreError::at(Path::new(STANDARD_OUTPUT))),
@@ -35,7 +35,7 @@ pub fn print_exactly(text: impl Display) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// As [`print()`], and when that program has ended.
-pub fn send_line(text: impl Display) -> Result<(), StoreError> {
+pub(crate) fn send_line(text: impl Display) -> Result<(), StoreError> {
     write(&format_args!("{text}\n")).map_err(StoreError::at(Path::new(STANDARD_OUTPUT)))
 }
 
@@ -49,17 +49,17 @@ fn write(text: &impl Display) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_line(text: impl Display) -> Result<(), StoreError> {
+pub(crate) fn print_line(text: impl Display) -> Result<(), StoreError> {
     print_exactly(format_args!("{}\n", Line(text)))
 }
 
 /// Prints a single line to standard error, the last place for a message.
-pub fn complain(text: impl Display) {
+pub(crate) fn complain(text: impl Display) {
     let _ = writeln!(io::stderr(), "{}", Line(text));
 }
 
 /// A number of things in words.
-pub fn counted(count: u64, thing: &str) -> String {
+pub(crate) fn counted(count: u64, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }

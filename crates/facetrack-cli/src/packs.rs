@@ -18,7 +18,7 @@ use crate::store::{self, Store};
 ///
 /// # Errors
 /// Where one can't be read or renamed.
-pub fn set_aside<'a>(
+pub(crate) fn set_aside<'a>(
     store: &Store,
     manifest: &'a Manifest,
     files: &mut Vec<&'a KnownFile>,

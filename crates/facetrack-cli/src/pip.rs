@@ -20,7 +20,7 @@ const RETRIES: &str = "2";
 ///
 /// # Errors
 /// One line that says why, with the remedy where pip itself is missing.
-pub fn download(
+pub(crate) fn download(
     package: &Requirement,
     platform: Option<&Platform>,
     into: &Path,

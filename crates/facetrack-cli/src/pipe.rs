@@ -12,7 +12,7 @@ use std::time::Duration;
 use facetrack_assets::lock::lock;
 
 /// Maximum length of a line that is shown or kept, bytes. Our choice: longer than any message.
-pub const MAX_LINE: usize = 4 << 10;
+pub(crate) const MAX_LINE: usize = 4 << 10;
 
 /// Marks a text that was shortened.
 const SHORTENED: &str = " […]";
@@ -21,7 +21,7 @@ const SHORTENED: &str = " […]";
 const REST: Duration = Duration::from_secs(1);
 
 /// The lines of a pipe, shortened to `max` bytes.
-pub fn lines(from: impl Read, max: usize) -> impl Iterator<Item = String> {
+pub(crate) fn lines(from: impl Read, max: usize) -> impl Iterator<Item = String> {
     let mut from = BufReader::new(from);
     iter::from_fn(move || next_line(&mut from, max))
 }
@@ -47,7 +47,7 @@ fn next_line(from: &mut impl BufRead, max: usize) -> Option<String> {
 }
 
 /// A message of at most [`MAX_LINE`] bytes.
-pub fn shortened(mut message: String) -> String {
+pub(crate) fn shortened(mut message: String) -> String {
     if message.len() > MAX_LINE {
         message.truncate(message.floor_char_boundary(MAX_LINE));
         message += SHORTENED;
@@ -56,14 +56,14 @@ pub fn shortened(mut message: String) -> String {
 }
 
 /// The last line on a pipe that says something.
-pub struct LastLine {
+pub(crate) struct LastLine {
     line: Arc<Mutex<String>>,
     end: Receiver<()>,
 }
 
 impl LastLine {
     /// Reads `from` in a thread, and shows each line.
-    pub fn of(
+    pub(crate) fn of(
         from: impl Read + Send + 'static,
         mut show: impl FnMut(&str) + Send + 'static,
     ) -> Self {
@@ -83,7 +83,7 @@ impl LastLine {
     }
 
     /// The last line of a program that has ended; empty without one.
-    pub fn get(&self) -> String {
+    pub(crate) fn get(&self) -> String {
         // Nothing is sent: the end of the thread ends this.
         let _ = self.end.recv_timeout(REST);
         lock(&self.line).trim().to_owned()

@@ -12,23 +12,23 @@ use walkdir::DirEntry;
 use crate::store;
 
 /// Where an element looks for models and ONNX Runtime in this environment.
-pub fn search_paths() -> SearchPaths {
+pub(crate) fn search_paths() -> SearchPaths {
     SearchPaths::from_vars(env::var_os)
 }
 
 /// This project's folder of the user.
-pub fn data_dir() -> Option<PathBuf> {
+pub(crate) fn data_dir() -> Option<PathBuf> {
     search_paths().data_dir
 }
 
 /// The only file of a kind.
-pub fn file(kind: FileKind) -> Option<&'static KnownFile> {
+pub(crate) fn file(kind: FileKind) -> Option<&'static KnownFile> {
     let mut files = manifest::manifest().usable();
     files.find(|file| file.kind == kind)
 }
 
 /// `file` in a folder of models: flat, or one deeper in the folder of its family.
-pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
+pub(crate) fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
     let paths = SearchPaths {
         models_dir: Some(folder.to_owned()),
         ..SearchPaths::default()
@@ -37,7 +37,7 @@ pub fn in_folder(folder: &Path, file: &KnownFile) -> Option<PathBuf> {
 }
 
 /// `file` where it was fetched to: in the user's folder or in one for all users.
-pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
+pub(crate) fn fetched(file: &KnownFile) -> Option<PathBuf> {
     search_paths()
         .data_dirs()
         .map(|root| store::place(root, file))
@@ -45,7 +45,7 @@ pub fn fetched(file: &KnownFile) -> Option<PathBuf> {
 }
 
 /// The file in a folder that a download went to; `None` when nothing came.
-pub fn only_file(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn only_file(folder: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
     entries.next().map(|entry| entry.path())
 }
@@ -54,7 +54,7 @@ pub fn only_file(folder: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// The entry cannot be read.
-pub fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
+pub(crate) fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
     match entry {
         Ok(entry) => Ok((!entry.file_type().is_dir()).then(|| entry.into_path())),
         Err(error) => {
@@ -68,7 +68,7 @@ pub fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf
 ///
 /// # Errors
 /// It is not UTF-8.
-pub fn text(path: &Path) -> Result<&str, String> {
+pub(crate) fn text(path: &Path) -> Result<&str, String> {
     let text = path.to_str();
     text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))
 }
@@ -77,14 +77,14 @@ pub fn text(path: &Path) -> Result<&str, String> {
 ///
 /// GStreamer looks through the whole tree under a plugin path, so it must not be the folder that
 /// cargo builds in.
-pub fn built_plugin() -> Option<PathBuf> {
+pub(crate) fn built_plugin() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let folder = program.parent()?.join("gstreamer-1.0");
     folder.join("libgstfacetrack.so").exists().then_some(folder)
 }
 
 /// The folder of this program, unless a shell finds it there already.
-pub fn program_off_path() -> Option<PathBuf> {
+pub(crate) fn program_off_path() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let folder = program.parent()?;
     let path = env::var_os("PATH").unwrap_or_default();

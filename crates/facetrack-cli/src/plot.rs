@@ -13,7 +13,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// Draws `samples`, values of 0…1 at even steps, over `seconds`; a hole where nothing was measured.
 ///
 /// The vertical axis ends at the next tenth above the largest value, so that small movements show.
-pub fn curve(samples: &[Option<f32>], seconds: f64) -> String {
+pub(crate) fn curve(samples: &[Option<f32>], seconds: f64) -> String {
     let columns = binned(samples);
     let top = ceiling(&columns);
     let mut out = String::new();

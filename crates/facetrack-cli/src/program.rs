@@ -14,7 +14,7 @@ const SAFE_FOLDER: &str = "/";
 
 /// Maximum size of a file that a program writes whose size is not known before, bytes. Our choice:
 /// three times the largest archive.
-pub const MAX_FILE: u64 = 1 << 30;
+pub(crate) const MAX_FILE: u64 = 1 << 30;
 
 /// Bytes of the output of a program that are kept. Our choice: the longest, of `gst-inspect-1.0`, has
 /// some kB.
@@ -23,7 +23,7 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// A command that runs outside the user's folder. Python imports modules such as `pip.py` from its
 /// working directory, and a relative folder in `PATH` refers to it. Paths in the arguments must be
 /// absolute.
-pub fn command(name: impl AsRef<OsStr>) -> Command {
+pub(crate) fn command(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(SAFE_FOLDER);
     command
@@ -33,7 +33,7 @@ pub fn command(name: impl AsRef<OsStr>) -> Command {
 ///
 /// # Errors
 /// One line: the program is not installed, or the last line of its standard error.
-pub fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = name(command);
     command.stdout(Stdio::piped());
     let mut child = start(command, MAX_FILE)?;
@@ -72,7 +72,7 @@ fn limit_files(child: &Child, size: u64) {
 ///
 /// # Errors
 /// As [`output`].
-pub fn watch(command: &mut Command, size: u64) -> Result<(), String> {
+pub(crate) fn watch(command: &mut Command, size: u64) -> Result<(), String> {
     let name = name(command);
     let mut child = start(command.stdout(io::stderr()), size)?;
     let said = child.stderr.take();
@@ -83,7 +83,7 @@ pub fn watch(command: &mut Command, size: u64) -> Result<(), String> {
 }
 
 /// Whether standard error is a terminal, which shows progress bars.
-pub fn has_audience() -> bool {
+pub(crate) fn has_audience() -> bool {
     io::stderr().is_terminal()
 }
 

@@ -33,7 +33,7 @@ const TELEMETRY_FILES: [&str; 5] = [
 ///
 /// # Errors
 /// One cannot be read or removed.
-pub fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
+pub(crate) fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
     for earlier in &file.replaces {
         let path = store.place(file).with_file_name(&*earlier.name);
         // It is another file, or there is none.

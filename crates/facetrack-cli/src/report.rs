@@ -34,7 +34,7 @@ struct Face {
 ///
 /// # Errors
 /// When it can't be read, or is not one.
-pub fn of_file(
+pub(crate) fn of_file(
     path: &Path,
     blendshape: &str,
     elapsed: Option<Duration>,

@@ -11,7 +11,7 @@ mod fetching;
 mod inputs;
 mod key;
 mod lists;
-pub mod names;
+pub(crate) mod names;
 mod plan;
 mod process_group;
 mod queue;
@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-pub use arguments::RunArguments;
+pub(crate) use arguments::RunArguments;
 use dispatcher::Dispatcher;
 use display::Display;
 use events::Event;
@@ -78,7 +78,7 @@ const ALL_FACES: &str = "all";
 ///
 /// # Errors
 /// When nothing can be printed.
-pub fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
     let (message, is_usage) = match Run::prepare(arguments, &stop) {

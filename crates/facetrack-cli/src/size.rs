@@ -4,7 +4,7 @@
 const KIB: f64 = 1024.0;
 
 /// `bytes` in the largest unit that leaves at least 1.
-pub fn human(bytes: u64) -> String {
+pub(crate) fn human(bytes: u64) -> String {
     let bytes = bytes as f64;
     if bytes < KIB {
         return format!("{bytes} B");

@@ -27,7 +27,7 @@ const CANDIDATE: &str = "candidate";
 ///
 /// # Errors
 /// One line that says why it is not available there.
-pub fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
+pub(crate) fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join(CANDIDATE);
     let (member, origin, saved): (&Member, &str, io::Result<()>) = match source {
         Source::Package {

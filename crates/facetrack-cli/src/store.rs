@@ -19,7 +19,7 @@ const SCRATCH_PREFIX: &str = ".fetch-";
 
 /// The data folder, locked by this process.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     root: PathBuf,
     _lock: File,
 }
@@ -30,7 +30,7 @@ impl Store {
     ///
     /// # Errors
     /// Where the folder can't be written.
-    pub fn open(root: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
         let lock = match lock::try_lock_file(&path) {
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Where `file` belongs.
-    pub fn place(&self, file: &KnownFile) -> PathBuf {
+    pub(crate) fn place(&self, file: &KnownFile) -> PathBuf {
         place(&self.root, file)
     }
 
@@ -57,7 +57,7 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be created.
-    pub fn scratch(&self) -> Result<TempDir, StoreError> {
+    pub(crate) fn scratch(&self) -> Result<TempDir, StoreError> {
         tempfile::Builder::new()
             .prefix(SCRATCH_PREFIX)
             .tempdir_in(&self.root)
@@ -69,7 +69,11 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be written; the old file is kept.
-    pub fn install(&self, candidate: &Path, file: &KnownFile) -> Result<PathBuf, StoreError> {
+    pub(crate) fn install(
+        &self,
+        candidate: &Path,
+        file: &KnownFile,
+    ) -> Result<PathBuf, StoreError> {
         let path = self.place(file);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
@@ -82,7 +86,7 @@ impl Store {
 }
 
 /// Where `file` belongs under the data folder `root`.
-pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
+pub(crate) fn place(root: &Path, file: &KnownFile) -> PathBuf {
     root.join(file.kind.folder()).join(file.place())
 }
 
@@ -90,7 +94,7 @@ pub fn place(root: &Path, file: &KnownFile) -> PathBuf {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
+pub(crate) fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
     manifest::compare(path, known.size, &known.sha256).map_err(StoreError::at(path))
 }
 

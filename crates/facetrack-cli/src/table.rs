@@ -12,7 +12,7 @@ use std::path::Path;
 use facetrack_assets::file;
 use facetrack_assets::replacement::Replacement;
 
-pub use self::parquet::read_rows;
+pub(crate) use self::parquet::read_rows;
 
 use self::csv::CsvTable;
 use self::parquet::ParquetTable;
@@ -24,7 +24,7 @@ const PARQUET: &[u8] = b"PAR1";
 
 /// A format of tables in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileFormat {
+pub(crate) enum FileFormat {
     Parquet,
     Csv,
     /// CSV whose rows may lack the last cells.
@@ -33,7 +33,7 @@ pub enum FileFormat {
 
 impl FileFormat {
     /// End of the names of files.
-    pub fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
             Self::Csv | Self::RaggedCsv => "csv",
@@ -44,7 +44,7 @@ impl FileFormat {
     ///
     /// # Errors
     /// Names the file and what to do.
-    pub fn check(self, path: &Path, columns: &[Column]) -> Result<(), String> {
+    pub(crate) fn check(self, path: &Path, columns: &[Column]) -> Result<(), String> {
         match self {
             Self::Parquet => check_start(path, PARQUET, "Parquet file"),
             _ => check_start(path, columns[0].name.as_bytes(), "table of this format"),
@@ -68,13 +68,13 @@ impl FileFormat {
 }
 
 /// Adds a row to a table.
-pub type Add<'a> = dyn FnMut(Vec<Cell>) -> io::Result<()> + 'a;
+pub(crate) type Add<'a> = dyn FnMut(Vec<Cell>) -> io::Result<()> + 'a;
 
 /// Writes a file with the rows that `fill` adds, and prints how many `things` it has.
 ///
 /// # Errors
 /// The file cannot be written, or `fill` fails.
-pub fn write(
+pub(crate) fn write(
     path: &Path,
     format: FileFormat,
     columns: Vec<Column>,
@@ -118,7 +118,7 @@ fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
 
 /// Type of the values of a column. Each may be missing in any row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// 64 bits, signed.
     Integer,
     /// 64 bits.
@@ -136,7 +136,7 @@ pub enum Kind {
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     pub name: String,
     pub kind: Kind,
     /// Names of the values of a list: a list has a column for each in CSV.
@@ -145,7 +145,7 @@ pub struct Column {
 
 impl Column {
     /// A column of `kind`.
-    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub(crate) fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -156,7 +156,7 @@ impl Column {
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub(crate) enum Cell {
     Missing,
     Integer(i64),
     Double(f64),
@@ -169,7 +169,7 @@ pub enum Cell {
 
 impl Cell {
     /// How many values it has.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Floats(list) => list.len(),
             Self::Texts(list) => list.len(),

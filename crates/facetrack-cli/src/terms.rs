@@ -4,7 +4,9 @@
 use facetrack_assets::manifest::KnownFile;
 
 /// Lists the `files` that are not for commercial use; `None` if there are none.
-pub fn not_for_commerce<'a>(files: impl IntoIterator<Item = &'a KnownFile>) -> Option<String> {
+pub(crate) fn not_for_commerce<'a>(
+    files: impl IntoIterator<Item = &'a KnownFile>,
+) -> Option<String> {
     let names: Vec<_> = files
         .into_iter()
         .filter(|file| file.non_commercial)

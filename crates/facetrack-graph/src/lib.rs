@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![warn(unreachable_pub)]
 
 pub mod convolution;
 mod onnx;

@@ -171,7 +171,7 @@ mod encode {
     }
 
     /// A field of bytes.
-    pub fn field(number: u32, content: Vec<u8>) -> Vec<u8> {
+    pub(super) fn field(number: u32, content: Vec<u8>) -> Vec<u8> {
         let mut bytes = Vec::new();
         prost::encoding::bytes::encode(number, &content, &mut bytes);
         bytes

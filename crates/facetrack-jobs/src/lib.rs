@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 #![doc = include_str!("../README.md")]
+#![warn(unreachable_pub)]
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

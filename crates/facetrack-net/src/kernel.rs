@@ -7,28 +7,28 @@
 //! Each output is one sum in a fixed order, with fused multiplications and additions where the
 //! processor has them. So the results do not depend on the width of its vectors.
 
-pub mod dense;
-pub mod depthwise;
-pub mod rows;
+pub(crate) mod dense;
+pub(crate) mod depthwise;
+pub(crate) mod rows;
 
 use std::ops::Range;
 
 use fearless_simd::{SimdFloat, prelude::*};
 
 /// Channels of an image in memory are a multiple of this.
-pub const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// Channels of a block. The last block of a row may have [`LANES`].
-pub const BLOCK: usize = 2 * LANES;
+pub(crate) const BLOCK: usize = 2 * LANES;
 
 /// The number of channels in memory.
-pub fn padded(channels: usize) -> usize {
+pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(LANES)
 }
 
 /// How a row of an image lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub width: usize,
     /// Pixels of zeros before and behind the row.
     pub margins: [usize; 2],
@@ -45,45 +45,45 @@ impl Layout {
     }
 
     /// Floats of a row.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.whole() * self.stored
     }
 
     /// The first channels of all blocks.
-    pub fn blocks(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = usize> + use<> {
         (0..self.stored).step_by(self.block)
     }
 
     /// Channels of the block that begins with `first`.
-    pub fn lanes(&self, first: usize) -> usize {
+    pub(crate) fn lanes(&self, first: usize) -> usize {
         self.block.min(self.stored - first)
     }
 
     /// The pixels of the block that begins with `first`, margins included.
-    pub fn piece(&self, first: usize) -> Range<usize> {
+    pub(crate) fn piece(&self, first: usize) -> Range<usize> {
         first * self.whole()..(first + self.lanes(first)) * self.whole()
     }
 
     /// The pixels of the block that begins with `first`, without margins.
-    pub fn inner(&self, first: usize) -> Range<usize> {
+    pub(crate) fn inner(&self, first: usize) -> Range<usize> {
         let (start, lanes) = (self.at(0, first), self.lanes(first));
         start..start + self.width * lanes
     }
 
     /// The first channel of the block of `channel`.
-    pub fn block_of(&self, channel: usize) -> usize {
+    pub(crate) fn block_of(&self, channel: usize) -> usize {
         channel - channel % self.block
     }
 
     /// The place of an element.
-    pub fn at(&self, x: usize, channel: usize) -> usize {
+    pub(crate) fn at(&self, x: usize, channel: usize) -> usize {
         let first = self.block_of(channel);
         first * self.whole() + (self.margins[0] + x) * self.lanes(first) + (channel - first)
     }
 }
 
 /// The rows of an image that a row of pixels is computed from.
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// One for each row of the kernel.
     pub rows: &'a [&'a [f32]],
     pub layout: Layout,
@@ -95,7 +95,7 @@ pub struct Row<'a> {
 
 /// A function of the sums of a layer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Activation {
+pub(crate) enum Activation {
     /// Nothing.
     #[default]
     Linear,
@@ -109,13 +109,13 @@ pub enum Activation {
 
 impl Activation {
     /// The negative numbers stay 0.
-    pub fn relu() -> Self {
+    pub(crate) fn relu() -> Self {
         Self::Clip(0.0, f32::INFINITY)
     }
 }
 
 /// A vector of floats.
-pub trait Vector<S: Simd>: SimdFloat<S, Element = f32> {}
+pub(crate) trait Vector<S: Simd>: SimdFloat<S, Element = f32> {}
 
 impl<S: Simd, V: SimdFloat<S, Element = f32>> Vector<S> for V {}
 

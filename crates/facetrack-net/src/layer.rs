@@ -11,23 +11,23 @@ use crate::kernel::{Activation, padded};
 const MAX_EXTENT: usize = 1 << 14;
 
 /// Most channels of an image: more than four times as many as the largest known network has.
-pub const MAX_CHANNELS: usize = 1 << 12;
+pub(crate) const MAX_CHANNELS: usize = 1 << 12;
 
 /// Most floats of an image, and of all images that are kept at a time: 1 GiB.
-pub const MAX_FLOATS: usize = 1 << 28;
+pub(crate) const MAX_FLOATS: usize = 1 << 28;
 
 /// Most rows of a kernel.
-pub const MAX_KERNEL: usize = 8;
+pub(crate) const MAX_KERNEL: usize = 8;
 
 /// Most rows or columns of zeros at each side of an image.
-pub const MAX_PADDING: usize = 64;
+pub(crate) const MAX_PADDING: usize = 64;
 
 /// Number of a tensor.
-pub type Id = usize;
+pub(crate) type Id = usize;
 
 /// Extents of a tensor. A matrix is an image of one row, with a pixel for each of its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub height: usize,
     pub width: usize,
     pub channels: usize,
@@ -49,7 +49,7 @@ impl Shape {
     }
 
     /// Whether an image of this shape may be kept.
-    pub fn is_allowed(&self) -> bool {
+    pub(crate) fn is_allowed(&self) -> bool {
         let extents = 1..=MAX_EXTENT;
         extents.contains(&self.height)
             && extents.contains(&self.width)
@@ -57,21 +57,21 @@ impl Shape {
     }
 
     /// The extent along an axis of batch, channels, height and width.
-    pub fn extent(&self, axis: usize) -> Option<usize> {
+    pub(crate) fn extent(&self, axis: usize) -> Option<usize> {
         [1, self.channels, self.height, self.width]
             .get(axis)
             .copied()
     }
 
     /// Number of elements.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.height * self.width * self.channels
     }
 }
 
 /// Where a kernel is applied: [vertically, horizontally].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     pub kernel: [usize; 2],
     pub stride: [usize; 2],
     /// Zeros before the image.
@@ -82,7 +82,7 @@ pub struct Window {
 
 impl Window {
     /// A window of one pixel.
-    pub const PIXEL: Self = Self {
+    pub(crate) const PIXEL: Self = Self {
         kernel: [1; 2],
         stride: [1; 2],
         before: [0; 2],
@@ -96,7 +96,7 @@ impl Window {
     }
 
     /// Rows of the image that the output row `row` depends on.
-    pub fn rows(&self, row: usize, height: usize) -> Range<usize> {
+    pub(crate) fn rows(&self, row: usize, height: usize) -> Range<usize> {
         let first = row * self.stride[0];
         let within = |row: usize| row.saturating_sub(self.before[0]).min(height);
         within(first)..within(first + self.kernel[0])
@@ -105,7 +105,7 @@ impl Window {
 
 /// An extent that may depend on the image.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Extent {
+pub(crate) enum Extent {
     Fixed(usize),
     /// That of a tensor along the axis, of batch, channels, height and width.
     Of(Id, usize),
@@ -117,7 +117,7 @@ pub enum Extent {
 
 /// How an image is enlarged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interpolation {
+pub(crate) enum Interpolation {
     /// The pixel whose position, rounded down, is the same.
     Nearest,
     /// Linear, with the centres of the corner pixels in place.
@@ -126,7 +126,7 @@ pub enum Interpolation {
 
 /// The element-wise operators of two tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arithmetic {
+pub(crate) enum Arithmetic {
     Add,
     Sub,
     Mul,
@@ -136,7 +136,7 @@ pub enum Arithmetic {
 impl Arithmetic {
     /// The result for two elements.
     #[inline(always)]
-    pub fn of(self, a: f32, b: f32) -> f32 {
+    pub(crate) fn of(self, a: f32, b: f32) -> f32 {
         match self {
             Self::Add => a + b,
             Self::Sub => a - b,
@@ -148,7 +148,7 @@ impl Arithmetic {
 
 /// Along which axis a matrix is reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reduction {
+pub(crate) enum Reduction {
     /// The mean of each column.
     MeanOfRows,
     /// The mean of each row.
@@ -159,7 +159,7 @@ pub enum Reduction {
 
 /// An operator. All of them are followed by an [`Activation`] if their layer has one.
 #[derive(Debug, Clone)]
-pub enum Operator {
+pub(crate) enum Operator {
     /// The input of the network with this number.
     Load(usize),
     /// A convolution; the second input, if any, is added before the activation.
@@ -212,7 +212,7 @@ pub enum Operator {
 
 /// An operator with its tensors.
 #[derive(Debug, Clone)]
-pub struct Layer {
+pub(crate) struct Layer {
     pub operator: Operator,
     pub activation: Activation,
     pub inputs: Vec<Id>,
@@ -221,7 +221,7 @@ pub struct Layer {
 
 impl Layer {
     /// The shape of the output; `None` if the inputs do not fit, or if it is too large.
-    pub fn shape(&self, shape_of: impl Fn(Id) -> Option<Shape>) -> Option<Shape> {
+    pub(crate) fn shape(&self, shape_of: impl Fn(Id) -> Option<Shape>) -> Option<Shape> {
         let inputs = self.inputs.iter().map(|id| shape_of(*id));
         let inputs = inputs.collect::<Option<Vec<_>>>()?;
         let yielded = match &self.operator {
@@ -319,7 +319,13 @@ impl Layer {
     }
 
     /// Rows of the input with this index and shape that the output row `row` depends on.
-    pub fn rows(&self, index: usize, row: usize, input: &Shape, output: &Shape) -> Range<usize> {
+    pub(crate) fn rows(
+        &self,
+        index: usize,
+        row: usize,
+        input: &Shape,
+        output: &Shape,
+    ) -> Range<usize> {
         match (&self.operator, index) {
             (
                 Operator::Dense(_, window)
@@ -337,7 +343,7 @@ impl Layer {
     }
 
     /// Number of packed weights.
-    pub fn weights(&self) -> usize {
+    pub(crate) fn weights(&self) -> usize {
         match &self.operator {
             Operator::Dense(weights, _) => weights.len(),
             Operator::Depthwise(filters, _) => filters.len(),
@@ -346,7 +352,7 @@ impl Layer {
     }
 
     /// The window of its first input.
-    pub fn window(&self) -> Option<&Window> {
+    pub(crate) fn window(&self) -> Option<&Window> {
         match &self.operator {
             Operator::Dense(_, window)
             | Operator::Depthwise(_, window)
@@ -395,7 +401,7 @@ fn resized(
 impl Interpolation {
     /// The two places of an axis with `input` elements between which the element `at` of `output`
     /// lies, and the weight of the second.
-    pub fn neighbours(self, at: usize, input: usize, output: usize) -> (usize, usize, f32) {
+    pub(crate) fn neighbours(self, at: usize, input: usize, output: usize) -> (usize, usize, f32) {
         match self {
             Self::Nearest => {
                 let near = (at * input / output.max(1)).min(input - 1);

@@ -19,7 +19,7 @@ use crate::kernel::{Activation, padded};
 use crate::layer::{Extent, Id, Layer, MAX_CHANNELS, Operator, Shape};
 
 /// A node that is not supported, or a reason.
-pub type Unsupported = String;
+pub(crate) type Unsupported = String;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -34,7 +34,7 @@ const MAX_WEIGHTS: usize = 1 << 25;
 
 /// The layers of a network, and its tensors.
 #[derive(Debug, Default)]
-pub struct Layers {
+pub(crate) struct Layers {
     pub layers: Vec<Layer>,
     pub inputs: Vec<Input>,
     pub outputs: Vec<Output>,
@@ -44,7 +44,7 @@ pub struct Layers {
 
 /// An input of a network.
 #[derive(Debug, Clone)]
-pub struct Input {
+pub(crate) struct Input {
     pub id: Id,
     pub channels: usize,
     /// How it comes.
@@ -58,7 +58,7 @@ pub struct Input {
 
 /// The order of a tensor's elements in a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     /// Channels, rows, columns.
     ChannelsFirst,
     /// Rows, columns, channels.
@@ -67,7 +67,7 @@ pub enum Order {
 
 /// An output of a network: tensors, one behind the other.
 #[derive(Debug, Clone)]
-pub struct Output {
+pub(crate) struct Output {
     pub pieces: Vec<Piece>,
     /// Its shape in the graph; empty if that depends on the image.
     pub declared: Vec<usize>,
@@ -77,7 +77,7 @@ pub struct Output {
 
 /// A part of an output.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece {
+pub(crate) struct Piece {
     pub id: Id,
     pub order: Order,
 }
@@ -97,7 +97,7 @@ enum Form {
 }
 
 /// Makes layers of `graph`, whose nodes are sorted.
-pub fn lower(graph: &Graph) -> Result<Layers> {
+pub(crate) fn lower(graph: &Graph) -> Result<Layers> {
     let mut lowering = Lowering {
         graph,
         users: graph.users(),

@@ -15,7 +15,7 @@ use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
 use crate::lower::{Input, Layers};
 use bands::{Bands, hull};
 
-pub use bands::owner;
+pub(crate) use bands::owner;
 
 /// Bytes of rows and weights that a chain may need: some of the second cache.
 const CHAIN_BYTES: usize = 256 << 10;
@@ -25,14 +25,14 @@ const CHAIN_LAYERS: usize = 12;
 
 /// A row of a layer's output to compute.
 #[derive(Debug, Clone, Copy)]
-pub struct Work {
+pub(crate) struct Work {
     pub layer: u32,
     pub row: u32,
 }
 
 /// Where the rows of a tensor are kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub(crate) struct Place {
     pub shape: Shape,
     /// Pixels of zeros before and behind each row.
     pub margins: [usize; 2],
@@ -44,7 +44,7 @@ pub struct Place {
 
 impl Place {
     /// How a row lies in memory.
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         Layout {
             width: self.shape.width,
             margins: self.margins,
@@ -54,14 +54,14 @@ impl Place {
     }
 
     /// Where the row begins, margins included.
-    pub fn start(&self, row: usize) -> usize {
+    pub(crate) fn start(&self, row: usize) -> usize {
         row % self.rows * self.layout().len()
     }
 }
 
 /// What is done, in this order.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub(crate) enum Step {
     /// Sets the margins of a tensor to 0.
     Clear(Id),
     /// Computes rows.
@@ -74,7 +74,7 @@ pub enum Step {
 
 /// The part of a run that one thread can do.
 #[derive(Debug)]
-pub struct Band {
+pub(crate) struct Band {
     pub places: Vec<Place>,
     /// Steps of each stage. A stage begins when all bands are done with the one before.
     pub stages: Vec<Vec<Step>>,
@@ -84,7 +84,7 @@ pub struct Band {
 
 /// A plan for images of one size.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub bands: Vec<Band>,
     /// Lengths of the copies that bands hand to one another.
     pub copies: Vec<usize>,
@@ -95,7 +95,7 @@ pub struct Plan {
 impl Plan {
     /// A plan for inputs with these extents, in as many bands as there are threads, but no more than
     /// make `least_work` products each; `None` if the layers do not fit the inputs.
-    pub fn new(
+    pub(crate) fn new(
         network: &Layers,
         inputs: &[[usize; 2]],
         threads: usize,

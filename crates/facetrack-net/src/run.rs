@@ -19,7 +19,7 @@ const SPINS: usize = 1000;
 
 /// Memory of one run at a time.
 #[derive(Debug)]
-pub struct State {
+pub(crate) struct State {
     /// Each in an allocation of its own, because several threads write to them at a time.
     bands: Vec<Mutex<Box<Band>>>,
     /// Number of stages of a run.
@@ -41,7 +41,7 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(plan: Plan, extents: Vec<[usize; 2]>, threads: usize) -> Self {
+    pub(crate) fn new(plan: Plan, extents: Vec<[usize; 2]>, threads: usize) -> Self {
         let zeros = |length: usize| vec![0.0; length];
         let stages = plan.bands.iter().map(|band| band.stages.len()).max();
         let stages = stages.unwrap_or(0);
@@ -73,23 +73,23 @@ impl State {
 
     /// Whether this memory is for such inputs and threads, and its number of stages cannot overflow
     /// in the next run.
-    pub fn fits(&self, extents: &[[usize; 2]], threads: usize) -> bool {
+    pub(crate) fn fits(&self, extents: &[[usize; 2]], threads: usize) -> bool {
         let is_young = self.goal.load(Ordering::Relaxed) <= usize::MAX / 2;
         is_young && self.extents == extents && self.threads == threads
     }
 
     /// Number of bands.
-    pub fn bands(&self) -> usize {
+    pub(crate) fn bands(&self) -> usize {
         self.bands.len()
     }
 
     /// Lets a run begin. All stages of the one before are done.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.goal.fetch_add(self.stages, Ordering::AcqRel);
     }
 
     /// Does the first stage of all bands, which takes the inputs.
-    pub fn load<S: Simd>(&self, simd: S, network: &Layers, inputs: &[&[f32]]) {
+    pub(crate) fn load<S: Simd>(&self, simd: S, network: &Layers, inputs: &[&[f32]]) {
         for (band, done) in self.bands.iter().zip(&self.done) {
             lock(band).run(simd, network, inputs, (0, &self.copies));
             done.fetch_add(1, Ordering::AcqRel);
@@ -99,7 +99,7 @@ impl State {
     /// Works on a run until the band `own` has no more steps. The first band works until all bands
     /// are done. Stages of other bands that no thread has begun are done too. Returns at once if the
     /// run is over.
-    pub fn work<S: Simd>(&self, simd: S, network: &Layers, own: usize) {
+    pub(crate) fn work<S: Simd>(&self, simd: S, network: &Layers, own: usize) {
         let goal = self.goal.load(Ordering::Acquire);
         let left = |band: &usize| self.done(*band) < goal;
         let is_needed = || match own {
@@ -146,12 +146,12 @@ impl State {
     }
 
     /// Whether a thread has panicked, so that the outputs are wrong.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.bands.iter().any(Mutex::is_poisoned)
     }
 
     /// Elements of an output.
-    pub fn output(&self, output: &Output) -> Vec<f32> {
+    pub(crate) fn output(&self, output: &Output) -> Vec<f32> {
         let pieces = &output.pieces;
         let length = pieces.iter().map(|piece| self.shapes[piece.id].len()).sum();
         let bands: Vec<_> = self.bands.iter().map(lock).collect();
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// The shape of an output.
-    pub fn shape(&self, output: &Output) -> Vec<usize> {
+    pub(crate) fn shape(&self, output: &Output) -> Vec<usize> {
         let shapes = output.pieces.iter().map(|piece| self.shapes[piece.id]);
         let length = shapes.map(|shape| shape.len()).sum();
         let product = |extents: &[usize]| extents.iter().product::<usize>();

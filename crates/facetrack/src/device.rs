@@ -24,7 +24,8 @@ pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
 pub use permit::{MemoryReservation, Permit, reserve, turn};
 pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
-pub use validation::{Check, Fault, Outcome, Probe, examine, insufficient};
+pub(crate) use validation::insufficient;
+pub use validation::{Check, Fault, Outcome, Probe, examine};
 
 /// The requested device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

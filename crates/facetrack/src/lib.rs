@@ -14,6 +14,7 @@
 // Some code is only used by several engines together.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(feature = "full", warn(unreachable_pub))]
 
 pub mod analyzer;
 pub mod blendshape;

@@ -64,7 +64,7 @@ impl Drop for Team {
 /// Calls `run`, which runs a network, with a number of threads and a function that gives work to the
 /// other threads. Faces that are measured at once share `threads`. The number is not larger than a
 /// face's share, nor than the number of cores that run no network.
-pub fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>) -> R) -> R {
+pub(crate) fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>) -> R) -> R {
     let team = Team::new(threads / FACES.get());
     run(team.0, &|work| {
         if let Some(pool) = pool(team.0) {
@@ -78,7 +78,7 @@ pub fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>) -> R)
 ///
 /// # Errors
 /// The first error of `measure`, in the order of the items.
-pub fn map<T: Send, I: Send, R: Send, E: Send>(
+pub(crate) fn map<T: Send, I: Send, R: Send, E: Send>(
     tools: &mut [T],
     items: impl IntoIterator<Item = I, IntoIter: ExactSizeIterator + Send>,
     measure: impl Fn(&mut T, I) -> Result<R, E> + Sync,

@@ -103,7 +103,7 @@ impl Track {
 
 impl IdTracker {
     /// A tracker without tracks.
-    pub fn new(config: TrackerConfig) -> Self {
+    pub(crate) fn new(config: TrackerConfig) -> Self {
         Self {
             config,
             ..Self::default()
@@ -112,7 +112,7 @@ impl IdTracker {
 
     /// The identities of the `faces` of the next frame, at `time`, in their order. `None` for a new
     /// face that overlaps a known one, until it is seen again: it may be a mistake of the engine.
-    pub fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
+    pub(crate) fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
         for track in &mut self.tracks {
             track.age += 1;
         }
@@ -134,36 +134,36 @@ impl IdTracker {
     }
 
     /// Whether a face may still return after `frames` frames that were lost in `time`.
-    pub fn outlasts(&self, frames: u32, time: Duration) -> bool {
+    pub(crate) fn outlasts(&self, frames: u32, time: Duration) -> bool {
         let TrackerConfig { kind, max_age, .. } = self.config;
         frames <= max_age || kind == TrackerKind::Iou && time <= iou::MIN_WAIT
     }
 
     /// Continues after `frames` frames that were lost: as if no face had been seen in them.
-    pub fn skip(&mut self, frames: u32) {
+    pub(crate) fn skip(&mut self, frames: u32) {
         for track in &mut self.tracks {
             track.age = track.age.saturating_add(frames);
         }
     }
 
     /// Identities that the last call of [`IdTracker::assign`] or [`IdTracker::reset`] ended.
-    pub fn ended_ids(&self) -> &[u32] {
+    pub(crate) fn ended_ids(&self) -> &[u32] {
         &self.ended
     }
 
     /// Ends all tracks. Identities continue from the last one.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.doubtful.clear();
         self.ended = self.tracks.drain(..).map(|track| track.id).collect();
     }
 
     /// Begins another stream: identities start at 1.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         *self = Self::new(self.config);
     }
 
     /// Continues identities from the last one of `before`.
-    pub fn continue_after(&mut self, before: &Self) {
+    pub(crate) fn continue_after(&mut self, before: &Self) {
         self.last_id = self.last_id.max(before.last_id);
     }
 

@@ -20,7 +20,7 @@ const MIN_THREADS: u32 = 2;
 
 /// Links a decoded stream of video to `sink`, the pad of `facetrack`. `report` gets the reason if
 /// that fails.
-pub fn connector(
+pub(crate) fn connector(
     pipeline: &gst::Pipeline,
     sink: gst::Pad,
     report: impl Fn(&gst::Pipeline, String) + Send + Sync + 'static,
@@ -37,7 +37,10 @@ pub fn connector(
 
 /// Calls `connect` when the first frame comes, since the tags are known then, or when the stream
 /// ends without a frame.
-pub fn with_first_frame(pad: &gst::Pad, connect: impl Fn(&gst::Pad) + Send + Sync + 'static) {
+pub(crate) fn with_first_frame(
+    pad: &gst::Pad,
+    connect: impl Fn(&gst::Pad) + Send + Sync + 'static,
+) {
     pad.add_probe(FRAMES | gst::PadProbeType::BLOCK, move |pad, info| {
         let event = info.event().map(|event| event.type_());
         if event.is_some_and(|event| event != gst::EventType::Eos) {
@@ -102,7 +105,7 @@ fn is_turned(pad: &gst::Pad) -> bool {
 }
 
 /// Whether a pad of the decoder has raw video.
-pub fn has_video(pad: &gst::Pad) -> bool {
+pub(crate) fn has_video(pad: &gst::Pad) -> bool {
     let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
     caps.structure(0)
         .is_some_and(|it| it.has_name("video/x-raw"))
@@ -118,7 +121,7 @@ pub fn has_video(pad: &gst::Pad) -> bool {
 /// They copy their frames out. Without that, GStreamer 1.22 to 1.26 can abort the process when a
 /// stream is negotiated again whose width is not a multiple of 16, with several threads: a buffer
 /// of the size before cropping fails an assertion. Videos of phones have such widths.
-pub fn restrict(decoder: &gst::Element, threads: u32) {
+pub(crate) fn restrict(decoder: &gst::Element, threads: u32) {
     decoder.connect("autoplug-continue", false, |arguments| {
         let caps = arguments[2].get::<gst::Caps>().ok();
         let name = caps.as_ref().and_then(|caps| caps.structure(0));
@@ -145,7 +148,7 @@ pub fn restrict(decoder: &gst::Element, threads: u32) {
 
 /// Ends the segments behind `pad` at `stop`, a stream time in ns, if they do not end before, or
 /// leaves their end open.
-pub fn set_stop(pad: &gst::Pad, stop: Option<u64>) {
+pub(crate) fn set_stop(pad: &gst::Pad, stop: Option<u64>) {
     let stop = stop.map(gst::ClockTime::from_nseconds);
     pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, move |_, info| {
         if let Some(gst::EventView::Segment(event)) = info.event().map(|event| event.view()) {
@@ -166,7 +169,7 @@ pub fn set_stop(pad: &gst::Pad, stop: Option<u64>) {
 /// Plays files to their last frame. After a seek, matroskademux ends the segment at the duration
 /// that is in the file, and some programs leave out the last frame there. Without an edit list,
 /// qtdemux ends it at the duration of the track, after which frames are shown that begin late.
-pub fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: &Movie) {
+pub(crate) fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: &Movie) {
     let is_played_on = movie.frames.is_some() && movie.edits.is_empty();
     let demuxers = [
         segment.start.map(|_| "matroskademux"),
@@ -188,15 +191,15 @@ pub fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: &Movie)
 }
 
 /// Time of a frame that passes a pad, ns.
-pub type Clock = Box<dyn Fn(&gst::Pad, &gst::PadProbeInfo<'_>) -> Option<u64> + Send + Sync>;
+pub(crate) type Clock = Box<dyn Fn(&gst::Pad, &gst::PadProbeInfo<'_>) -> Option<u64> + Send + Sync>;
 
 /// Tells stream times.
-pub fn stream_clock() -> Clock {
+pub(crate) fn stream_clock() -> Clock {
     Box::new(|pad, info| stream_time(pad, info.buffer()?))
 }
 
 /// Tells times in a video that is played from its beginning: its first frame is at 0.
-pub fn video_clock(movie: Movie) -> Clock {
+pub(crate) fn video_clock(movie: Movie) -> Clock {
     let video = Mutex::new(Video::new(movie));
     Box::new(move |_, info| lock(&video).time_of(info))
 }
@@ -228,11 +231,16 @@ impl Video {
 }
 
 /// Buffers, and the segments that they belong to.
-pub const FRAMES: gst::PadProbeType =
+pub(crate) const FRAMES: gst::PadProbeType =
     gst::PadProbeType::BUFFER.union(gst::PadProbeType::EVENT_DOWNSTREAM);
 
 /// Ends the stream at `pad` with the first frame at `stop` ns, or after it. Calls `on_end` before.
-pub fn end_at(pad: &gst::Pad, stop: u64, clock: Clock, on_end: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn end_at(
+    pad: &gst::Pad,
+    stop: u64,
+    clock: Clock,
+    on_end: impl Fn() + Send + Sync + 'static,
+) {
     let has_ended = AtomicBool::new(false);
     pad.add_probe(FRAMES, move |pad, info| {
         let time = clock(pad, info);
@@ -252,7 +260,7 @@ pub fn end_at(pad: &gst::Pad, stop: u64, clock: Clock, on_end: impl Fn() + Send 
 
 /// Drops the frames at `pad` before `start` ns. Calls `on_drop` with the stream time at which `clock`
 /// is 0, ns.
-pub fn begin_at(
+pub(crate) fn begin_at(
     pad: &gst::Pad,
     start: u64,
     clock: Clock,
@@ -269,7 +277,7 @@ pub fn begin_at(
 }
 
 /// Stream time of a frame, ns.
-pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
+pub(crate) fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
     let event = pad.sticky_event::<gst::event::Segment>(0)?;
     stream::time(event.segment(), buffer.pts())
 }
@@ -277,7 +285,7 @@ pub fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls
 /// `on_held` with the stream time of the first frame, ns: the second frame has come, which may change
 /// it.
-pub fn hold_until_sought(
+pub(crate) fn hold_until_sought(
     pad: &gst::Pad,
     movie: Movie,
     on_held: impl Fn(u64) + Send + Sync + 'static,

@@ -39,7 +39,7 @@ const END_OF_GIF: &str = "invalid block label";
 static MESSAGES: AtomicU64 = AtomicU64::new(0);
 
 /// Begins to count messages about damage.
-pub fn listen() {
+pub(crate) fn listen() {
     // It would print the messages.
     if env::var_os("GST_DEBUG").is_none() {
         gst::log::remove_default_log_function();
@@ -68,7 +68,7 @@ fn is_damage(category: &str, level: gst::DebugLevel, text: &str) -> bool {
 
 /// Adds the frames in which damage is found to the decoding errors of the record. Decoders also log
 /// errors in frames outside of a part, where they are started and stopped.
-pub fn report_to(sink: &TrackJsonSink, segment: Segment) {
+pub(crate) fn report_to(sink: &TrackJsonSink, segment: Segment) {
     MESSAGES.store(0, Ordering::Relaxed);
     let has_begun = AtomicBool::new(false);
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;

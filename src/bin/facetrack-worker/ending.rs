@@ -16,7 +16,7 @@ const UNREADABLE: [gst::ResourceError; 3] = [
 ];
 
 /// The outcome of a finished record, from the message `trackjsonsink-done`.
-pub fn of_record(done: &gst::StructureRef) -> Outcome {
+pub(crate) fn of_record(done: &gst::StructureRef) -> Outcome {
     let count = |name| done.get::<u64>(name).unwrap_or(0);
     let is_complete = done.get("complete") == Ok(true);
     Outcome {
@@ -37,7 +37,7 @@ pub fn of_record(done: &gst::StructureRef) -> Outcome {
 }
 
 /// The outcome of an error. `missing` names a decoder that is not installed.
-pub fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome {
+pub(crate) fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome {
     let element = error.src().and_then(|it| it.downcast_ref::<gst::Element>());
     // Without the number of its name, which differs from video to video.
     let source = element.and_then(|element| Some(element.factory()?.name()));
@@ -70,7 +70,7 @@ fn status(error: &glib::Error) -> Status {
 }
 
 /// The name of a missing decoder, if the message is about one.
-pub fn missing_plugin(message: &gst::StructureRef) -> Option<String> {
+pub(crate) fn missing_plugin(message: &gst::StructureRef) -> Option<String> {
     message.has_name("missing-plugin").then_some(())?;
     message.get("name").ok()
 }

@@ -28,7 +28,7 @@ const RESERVED: [(&str, &str); 5] = [
 const NOWHERE: &str = "/dev/null/record.json";
 
 /// An engine that stays loaded from video to video.
-pub struct Engine {
+pub(crate) struct Engine {
     pub facetrack: FaceTrack,
     /// Properties of the record.
     properties: Vec<(String, glib::Value)>,
@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// A setting is invalid, or the engine cannot be loaded.
-    pub fn load(setup: &Setup) -> Result<Self, SetupError> {
+    pub(crate) fn load(setup: &Setup) -> Result<Self, SetupError> {
         let mut engine = Self {
             facetrack: glib::Object::new(),
             properties: Vec::new(),
@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// A sink with the settings of the record.
-    pub fn sink(&self) -> TrackJsonSink {
+    pub(crate) fn sink(&self) -> TrackJsonSink {
         let sink: TrackJsonSink = glib::Object::new();
         for (name, value) in &self.properties {
             sink.set_property_from_value(name, value);
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Loads the engine again if it has moved to another device, as after a failure of the GPU: the
     /// next video begins as the first one did.
-    pub fn restore_device(&self) {
+    pub(crate) fn restore_device(&self) {
         let device: Option<String> = self.facetrack.property("active-device");
         if device.is_some_and(|device| device != self.ready.device) {
             let _ = self.facetrack.set_state(gst::State::Null);

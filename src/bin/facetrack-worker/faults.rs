@@ -20,7 +20,7 @@ const BOX_TYPE: std::ops::Range<usize> = 4..8;
 const BOX_HEADER: usize = 8;
 
 /// Works around the faults of elements in a decodebin.
-pub fn work_around(decoder: &gst::Bin) {
+pub(crate) fn work_around(decoder: &gst::Bin) {
     skip_alpha(decoder);
     let bin = decoder.downgrade();
     decoder.connect_element_added(move |_, element| pass_errors_on(element, &bin));
@@ -146,7 +146,7 @@ fn leave_endless_loop(demuxer: &gst::Element) {
 
 /// Hides the duration of an MP4 or MOV file from qtdemux, which leaves out tracks that are shorter
 /// than a fifth of it. `pad` is a pad at which qtdemux reads the file.
-pub fn hide_movie_duration(pad: &gst::Pad) {
+pub(crate) fn hide_movie_duration(pad: &gst::Pad) {
     let kinds = gst::PadProbeType::PULL | gst::PadProbeType::BUFFER;
     pad.add_probe(kinds, |_, info| {
         let is_header = info.buffer().is_some_and(is_movie_header);

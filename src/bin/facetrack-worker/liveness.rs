@@ -47,7 +47,7 @@ const WORKING: [&str; 2] = ["R", "D"];
 const STALLED: &str = "the file cannot be read: it is damaged, or lacks its beginning or end";
 
 /// The parts of a pipeline that show its progress.
-pub struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     pub file: &'a gst::Element,
     pub decoder: &'a gst::Element,
     pub facetrack: &'a FaceTrack,
@@ -55,7 +55,7 @@ pub struct Parts<'a> {
 }
 
 /// Watches a video until it is dropped.
-pub struct Watch {
+pub(crate) struct Watch {
     /// Locked while an outcome is sent. The thread that is late waits for its end.
     state: Arc<Mutex<State>>,
     thread: Thread,
@@ -107,7 +107,7 @@ struct Judge {
 impl Watch {
     /// Watches a pipeline in a thread of its own, since calls into a pipeline that has stalled may
     /// not return. Then that thread gives the answer, and the command ends this process.
-    pub fn over(parts: &Parts<'_>, path: &Path) -> Self {
+    pub(crate) fn over(parts: &Parts<'_>, path: &Path) -> Self {
         let progress = Arc::new(Progress::default());
         progress.see_reading(parts.file, path);
         progress.see_decoding(parts.decoder);
@@ -127,7 +127,7 @@ impl Watch {
     }
 
     /// The outcome of a video that has stalled.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         match &*lock(&self.state) {
             State::Concluded(outcome) => Some(*outcome.clone()),
             _ => None,
@@ -135,7 +135,7 @@ impl Watch {
     }
 
     /// Takes note of the outcome, before the pipeline is stopped.
-    pub fn conclude(&self, outcome: &Outcome) {
+    pub(crate) fn conclude(&self, outcome: &Outcome) {
         *lock(&self.state) = State::Concluded(Box::new(outcome.clone()));
     }
 }

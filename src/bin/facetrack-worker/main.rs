@@ -2,6 +2,8 @@
 //! The worker of `facetrack run`: tracks one video after another with one loaded engine. It reads
 //! requests from standard input and writes answers to standard output, one JSON object per line.
 
+#![warn(unreachable_pub)]
+
 mod branch;
 mod damage;
 mod ending;

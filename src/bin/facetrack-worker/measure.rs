@@ -37,7 +37,7 @@ const NO_FRAMES: &str = "its first frames do not come";
 const OTHER_TIMES: &str = "its first frame does not come back after a seek";
 
 /// Duration of the video in a file that can be played from any frame, s, or why it cannot be.
-pub fn seconds(video: &Path) -> Result<f64, String> {
+pub(crate) fn seconds(video: &Path) -> Result<f64, String> {
     let reason = obstacle(video);
     reason
         .map_or_else(|| played(video), Err)
@@ -96,7 +96,7 @@ fn report(pad: &gst::Pad, passed: Sender<Passed>) {
 }
 
 /// Whether the decoder plays a file from any frame.
-pub fn is_exact(decoder: &gst::Element) -> bool {
+pub(crate) fn is_exact(decoder: &gst::Element) -> bool {
     let bin = decoder.downcast_ref::<gst::Bin>();
     let elements = bin.into_iter().flat_map(|bin| bin.iterate_recurse());
     let mut factories = elements.flatten().filter_map(|element| element.factory());

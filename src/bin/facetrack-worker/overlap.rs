@@ -18,7 +18,7 @@ use crate::branch::{self, Clock, FRAMES};
 
 /// Where a part overlaps with its neighbours, by a clock, ns.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Edges {
+pub(crate) struct Edges {
     /// Its start; frames before it are not in its record.
     pub start: Option<u64>,
     /// Start of the frames that the next part has, too.
@@ -26,7 +26,7 @@ pub struct Edges {
 }
 
 /// Looks at the frames of a part, until it is dropped.
-pub struct Overlap {
+pub(crate) struct Overlap {
     pad: gst::Pad,
     probe: Option<gst::PadProbeId>,
     seen: Arc<Mutex<Seen>>,
@@ -34,7 +34,7 @@ pub struct Overlap {
 
 /// The frames that were seen.
 #[derive(Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub before: Vec<SeenFrame>,
     pub last: Vec<SeenFrame>,
     /// Whether the stream is interrupted where the part starts, which its record does not show.
@@ -44,7 +44,7 @@ pub struct Seen {
 
 impl Overlap {
     /// Looks at the frames that leave `pad`, and drops those before the start.
-    pub fn of(edges: Edges, pad: gst::Pad, clock: Clock) -> Self {
+    pub(crate) fn of(edges: Edges, pad: gst::Pad, clock: Clock) -> Self {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let frames = seen.clone();
         let probe = pad.add_probe(FRAMES, move |pad, info| {
@@ -68,7 +68,7 @@ impl Overlap {
     }
 
     /// The frames that were seen.
-    pub fn take(&self) -> Seen {
+    pub(crate) fn take(&self) -> Seen {
         mem::take(&mut lock(&self.seen))
     }
 }

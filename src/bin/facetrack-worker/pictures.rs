@@ -18,7 +18,7 @@ const WEBP_FLAGS: usize = 20;
 const WEBP_ANIMATION: u8 = 2;
 
 /// The type of a picture, if the decoder reads one.
-pub fn kind(decoder: &gst::Bin) -> Option<String> {
+pub(crate) fn kind(decoder: &gst::Bin) -> Option<String> {
     let caps = decoder
         .by_name("typefind")?
         .property::<Option<gst::Caps>>("caps")?;
@@ -27,7 +27,7 @@ pub fn kind(decoder: &gst::Bin) -> Option<String> {
 }
 
 /// Why a file of this type is not tracked.
-pub fn reason(path: &Path, kind: &str) -> String {
+pub(crate) fn reason(path: &Path, kind: &str) -> String {
     if is_animated(path) {
         format!(
             "the file is an animated picture ({kind}), which GStreamer cannot play: convert it to a video"
@@ -38,7 +38,7 @@ pub fn reason(path: &Path, kind: &str) -> String {
 }
 
 /// Whether a PNG or WebP file says that it is animated.
-pub fn is_animated(path: &Path) -> bool {
+pub(crate) fn is_animated(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut bytes));
     read.is_ok() && (is_animated_png(&bytes) || is_animated_webp(&bytes))
@@ -66,7 +66,7 @@ enum Begun {
 /// Keeps the first frame at `pad` back until the second one comes. Then calls `on_second`, and the
 /// frames go on. Calls `on_single` if there is no second one; another size makes another picture,
 /// such as the smaller ones behind a JPEG.
-pub fn wait_for_second(
+pub(crate) fn wait_for_second(
     pad: &gst::Pad,
     on_second: impl Fn(&gst::Pad) + Send + Sync + 'static,
     on_single: impl Fn() + Send + Sync + 'static,

@@ -38,7 +38,7 @@ const BEFORE_PART: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 const STREAMS_KNOWN: &str = "facetrack-worker-streams";
 
 /// Tracks a video. The engine stays loaded.
-pub fn track(engine: &Engine, job: &TrackRequest, requests: &Requests) -> Outcome {
+pub(crate) fn track(engine: &Engine, job: &TrackRequest, requests: &Requests) -> Outcome {
     let before = cpu_time();
     let outcome = play(engine, job, requests);
     engine.restore_device();

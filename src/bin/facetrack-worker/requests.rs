@@ -13,14 +13,14 @@ use facetrack_jobs::Request;
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Requests from standard input, which a thread reads.
-pub struct Requests {
+pub(crate) struct Requests {
     receiver: Receiver<Request>,
     /// Whether the current video is to stop.
     stop: Arc<AtomicBool>,
 }
 
 impl Requests {
-    pub fn of_stdin() -> Self {
+    pub(crate) fn of_stdin() -> Self {
         let (sender, receiver) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let own = stop.clone();
@@ -29,12 +29,12 @@ impl Requests {
     }
 
     /// The next request; `None` at the end of the input.
-    pub fn next(&self) -> Option<Request> {
+    pub(crate) fn next(&self) -> Option<Request> {
         self.receiver.recv().ok()
     }
 
     /// Whether the current video is to stop.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }

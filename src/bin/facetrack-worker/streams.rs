@@ -11,7 +11,7 @@ type Rank = (bool, bool, bool, Option<gst::ClockTime>);
 
 /// The stream of video to track, once all streams of the decoder are known. Of streams that suit
 /// equally well, it is the first one.
-pub fn video(decoder: &gst::Element) -> Option<gst::Pad> {
+pub(crate) fn video(decoder: &gst::Element) -> Option<gst::Pad> {
     let pads = decoder.src_pads().into_iter().filter(branch::has_video);
     pads.rev().max_by_key(|pad| rank(decoder, pad))
 }

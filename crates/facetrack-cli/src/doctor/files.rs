@@ -17,7 +17,7 @@ use crate::store;
 use crate::{places, size, terms};
 
 /// The library that an element would load.
-pub fn runtime() -> Vec<Finding> {
+pub(super) fn runtime() -> Vec<Finding> {
     vec![library(&places::search_paths())]
 }
 
@@ -78,7 +78,7 @@ fn another_library() -> Option<String> {
 }
 
 /// Every model of the manifest, and whose licence not everybody can follow.
-pub fn models() -> Vec<Finding> {
+pub(super) fn models() -> Vec<Finding> {
     let models: Vec<_> = manifest::manifest()
         .usable()
         .filter(|file| file.kind == FileKind::Model)

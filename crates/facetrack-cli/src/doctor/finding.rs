@@ -7,7 +7,7 @@ use facetrack::printable::Line;
 
 /// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub(super) struct Finding {
     mark: char,
     text: String,
     remedy: Option<String>,
@@ -15,7 +15,7 @@ pub struct Finding {
 
 impl Finding {
     /// As it should be.
-    pub fn good(text: impl Into<String>) -> Self {
+    pub(super) fn good(text: impl Into<String>) -> Self {
         Self {
             mark: '✓',
             text: text.into(),
@@ -24,7 +24,7 @@ impl Finding {
     }
 
     /// Something is wrong; `remedy` is a command that repairs it.
-    pub fn bad(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(super) fn bad(text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             mark: '✗',
             text: text.into(),
@@ -33,7 +33,7 @@ impl Finding {
     }
 
     /// Neither good nor bad.
-    pub fn note(text: impl Into<String>) -> Self {
+    pub(super) fn note(text: impl Into<String>) -> Self {
         Self {
             mark: '·',
             ..Self::good(text)
@@ -41,7 +41,7 @@ impl Finding {
     }
 
     /// Whether something must be done.
-    pub fn is_bad(&self) -> bool {
+    pub(super) fn is_bad(&self) -> bool {
         self.remedy.is_some()
     }
 }
@@ -57,7 +57,7 @@ impl fmt::Display for Finding {
 }
 
 /// Findings under one heading.
-pub fn section(title: &str, findings: &[Finding]) -> String {
+pub(super) fn section(title: &str, findings: &[Finding]) -> String {
     let lines: String = findings.iter().map(Finding::to_string).collect();
     format!("\n{title}\n{lines}")
 }

@@ -11,7 +11,7 @@ use super::finding::Finding;
 use crate::places;
 
 /// Checks the GPU for the engine that may use one, with the options of this environment.
-pub fn checks() -> Vec<Finding> {
+pub(super) fn checks() -> Vec<Finding> {
     let lookup = |name: &str| env::var(name).ok();
     let request = Request {
         gpu_policy: GpuPolicy::of(&EngineKind::gpu_names(), &lookup),

@@ -25,7 +25,7 @@ const INSPECT: &str = "gst-inspect-1.0";
 const PLUGIN_PATH: &str = "GST_PLUGIN_PATH";
 
 /// Version and elements.
-pub fn framework() -> Vec<Finding> {
+pub(super) fn framework() -> Vec<Finding> {
     match version() {
         Ok(version) => [vec![Finding::good(version)], elements()].concat(),
         Err(reason) => {
@@ -36,7 +36,7 @@ pub fn framework() -> Vec<Finding> {
 }
 
 /// Whether the plugin is built, and found in this shell.
-pub fn plugin() -> Vec<Finding> {
+pub(super) fn plugin() -> Vec<Finding> {
     let mut findings = Vec::new();
     let built = places::built_plugin();
     if let Some(folder) = &built {
@@ -110,7 +110,7 @@ fn file_of_plugin(folder: Option<&Path>) -> Result<String, String> {
 }
 
 /// The plugin path of this shell with `folder` before it.
-pub fn with_plugin_path(folder: &Path) -> OsString {
+pub(super) fn with_plugin_path(folder: &Path) -> OsString {
     let mut path = folder.as_os_str().to_owned();
     if let Some(rest) = std::env::var_os(PLUGIN_PATH).filter(|rest| !rest.is_empty()) {
         path.push(":");

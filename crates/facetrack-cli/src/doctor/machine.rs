@@ -29,7 +29,7 @@ const FEATURES: [(&str, &str); 6] = [
 ];
 
 /// The processor.
-pub fn hardware() -> Vec<Finding> {
+pub(super) fn hardware() -> Vec<Finding> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let features = match features(&cpuinfo)[..] {
@@ -42,7 +42,7 @@ pub fn hardware() -> Vec<Finding> {
 }
 
 /// Variables that are set.
-pub fn environment() -> Vec<Finding> {
+pub(super) fn environment() -> Vec<Finding> {
     let variables = env::vars_os().filter_map(|(name, value)| {
         let value = value.to_string_lossy().into_owned();
         Some((name.into_string().ok()?, value))

@@ -35,7 +35,7 @@ struct Outcome {
 }
 
 /// Runs each engine once.
-pub fn engines() -> Vec<(EngineKind, Finding)> {
+pub(super) fn engines() -> Vec<(EngineKind, Finding)> {
     let picture = sample().unwrap_or_else(grey);
     EngineKind::ALL
         .into_iter()

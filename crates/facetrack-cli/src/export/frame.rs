@@ -3,10 +3,10 @@
 
 use crate::table::{Cell, Column};
 
-pub use crate::faces::{Face, Frame};
+pub(super) use crate::faces::{Face, Frame};
 
 /// Groups of columns that are smoothed and interpolated, with the beginnings of their names.
-pub const GROUPS: [(&str, &[&str]); 4] = [
+pub(super) const GROUPS: [(&str, &[&str]); 4] = [
     ("boxes", &["centroid_", "bbox_", "box"]),
     ("pose", &["pose."]),
     (
@@ -29,7 +29,7 @@ const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
 
 /// How numbers of several frames are combined in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Blend {
+pub(super) struct Blend {
     /// Index in [`GROUPS`].
     pub group: usize,
     is_angle: bool,
@@ -37,7 +37,7 @@ pub struct Blend {
 
 impl Blend {
     /// `None` for a column that is left as it is.
-    pub fn of(column: &Column) -> Option<Self> {
+    pub(super) fn of(column: &Column) -> Option<Self> {
         let name = column.name.as_str();
         let is_in = |(_, names): &(&str, &[&str])| names.iter().any(|it| name.starts_with(it));
         let group = GROUPS.iter().position(is_in)?;
@@ -48,7 +48,7 @@ impl Blend {
     }
 
     /// The way from a number to another one; for angles the shorter way around.
-    pub fn difference(self, from: f64, to: f64) -> f64 {
+    pub(super) fn difference(self, from: f64, to: f64) -> f64 {
         let difference = to - from;
         if self.is_angle {
             difference - 360.0 * (difference / 360.0).round()
@@ -58,7 +58,7 @@ impl Blend {
     }
 
     /// The cell with its numbers changed by `change`; angles are from −180° to 180°.
-    pub fn changed(self, cell: &Cell, mut change: impl FnMut(usize, f64) -> f64) -> Cell {
+    pub(super) fn changed(self, cell: &Cell, mut change: impl FnMut(usize, f64) -> f64) -> Cell {
         let mut change = |index, number| {
             let changed = number + change(index, number);
             self.difference(0.0, changed)
@@ -77,7 +77,7 @@ impl Blend {
 }
 
 /// The number at this place of a cell.
-pub fn number(cell: &Cell, index: usize) -> Option<f64> {
+pub(super) fn number(cell: &Cell, index: usize) -> Option<f64> {
     match cell {
         Cell::Integer(number) => Some(*number as f64),
         Cell::Double(number) => Some(*number),
@@ -87,16 +87,16 @@ pub fn number(cell: &Cell, index: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::faces;
 
     /// Places of the cells of faces in tests.
-    pub const YAW: usize = 0;
-    pub const CHANNEL: usize = 1;
+    pub(crate) const YAW: usize = 0;
+    pub(crate) const CHANNEL: usize = 1;
 
     /// A yaw and a blendshape, which is missing if it is NaN.
-    pub fn cells(yaw: f64, channel: f64) -> Vec<Cell> {
+    pub(crate) fn cells(yaw: f64, channel: f64) -> Vec<Cell> {
         let channel = if channel.is_nan() {
             Cell::Missing
         } else {
@@ -105,12 +105,12 @@ pub mod tests {
         vec![Cell::Double(yaw), channel]
     }
 
-    pub fn blends() -> Vec<Option<Blend>> {
+    pub(crate) fn blends() -> Vec<Option<Blend>> {
         let columns = ["pose.yaw", "blendshapes.jawOpen"].map(|name| faces::column(name).unwrap());
         columns.iter().map(Blend::of).collect()
     }
 
-    pub fn value(face: &Face, place: usize) -> f64 {
+    pub(crate) fn value(face: &Face, place: usize) -> f64 {
         number(&face.cells[place], 0).unwrap_or(f64::NAN)
     }
 

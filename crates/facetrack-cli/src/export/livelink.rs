@@ -24,7 +24,7 @@ use super::{Form, Layout};
 use crate::faces::Contents;
 use crate::table::{Cell, Column, FileFormat, Kind};
 
-pub const FORM: Form = Form {
+pub(super) const FORM: Form = Form {
     file: FileFormat::RaggedCsv,
     has_one_face: true,
     takes_landmarks: false,

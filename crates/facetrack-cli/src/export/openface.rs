@@ -14,7 +14,7 @@ use super::{Form, Layout};
 use crate::faces::{AXES, Contents};
 use crate::table::{Cell, Column, FileFormat, Kind};
 
-pub const FORM: Form = Form {
+pub(super) const FORM: Form = Form {
     file: FileFormat::Csv,
     has_one_face: false,
     takes_landmarks: false,

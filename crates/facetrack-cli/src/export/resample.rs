@@ -12,7 +12,7 @@ use crate::table::Cell;
 const SAME: u64 = 1_000_000;
 
 /// Frames at a constant rate.
-pub struct Resampled<'a> {
+pub(super) struct Resampled<'a> {
     frames: Frames<'a>,
     /// How each column is interpolated.
     blends: Vec<Option<Blend>>,
@@ -28,7 +28,7 @@ pub struct Resampled<'a> {
 
 impl<'a> Resampled<'a> {
     /// Frames with such columns at `rate` per second.
-    pub fn new(frames: Frames<'a>, rate: f64, blends: Vec<Option<Blend>>) -> Self {
+    pub(super) fn new(frames: Frames<'a>, rate: f64, blends: Vec<Option<Blend>>) -> Self {
         Self {
             frames,
             blends,

@@ -9,7 +9,7 @@ use crate::faces::Contents;
 
 /// The faces that are exported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
+pub(super) enum Selection {
     /// Every face.
     All,
     /// One face per frame: of those in it, the one whose boxes have the largest area, summed over
@@ -40,7 +40,7 @@ impl Selection {
     ///
     /// # Errors
     /// An id is not in the record.
-    pub fn ids(&self, contents: &Contents) -> Result<Vec<u32>, String> {
+    pub(super) fn ids(&self, contents: &Contents) -> Result<Vec<u32>, String> {
         let known: Vec<u32> = contents.areas.keys().copied().collect();
         let Self::Ids(ids) = self else {
             return Ok(known);
@@ -55,7 +55,7 @@ impl Selection {
     }
 
     /// The selected faces of a frame.
-    pub fn of(&self, mut faces: Vec<Face>, contents: &Contents) -> Vec<Face> {
+    pub(super) fn of(&self, mut faces: Vec<Face>, contents: &Contents) -> Vec<Face> {
         match self {
             Self::All => faces,
             Self::Ids(ids) => {
@@ -76,7 +76,7 @@ impl Selection {
 }
 
 /// The ids as the record has them.
-pub fn names(ids: &[u32]) -> String {
+pub(super) fn names(ids: &[u32]) -> String {
     let names: Vec<String> = ids.iter().map(|id| format!("obj_{id}")).collect();
     names.join(", ")
 }

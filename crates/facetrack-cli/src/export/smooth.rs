@@ -19,7 +19,7 @@ const MAX_EXPRESSION: f64 = 0.0125;
 
 /// Standard deviation of the Gaussian for each of [`GROUPS`], s; 0 for values as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Deviations([f64; 4]);
+pub(super) struct Deviations([f64; 4]);
 
 impl FromStr for Deviations {
     type Err = String;
@@ -69,7 +69,7 @@ impl Deviations {
 }
 
 /// Frames with smoothed values.
-pub struct Smoothed<'a> {
+pub(super) struct Smoothed<'a> {
     frames: Frames<'a>,
     deviations: Deviations,
     /// How each column is smoothed.
@@ -82,7 +82,11 @@ pub struct Smoothed<'a> {
 
 impl<'a> Smoothed<'a> {
     /// Smooths frames with such columns.
-    pub fn new(frames: Frames<'a>, deviations: Deviations, blends: Vec<Option<Blend>>) -> Self {
+    pub(super) fn new(
+        frames: Frames<'a>,
+        deviations: Deviations,
+        blends: Vec<Option<Blend>>,
+    ) -> Self {
         Self {
             frames,
             deviations,

@@ -6,7 +6,7 @@ use super::{Form, Layout};
 use crate::faces::frame_columns;
 use crate::table::{Cell, Column, FileFormat};
 
-pub const CSV: Form = Form {
+pub(super) const CSV: Form = Form {
     file: FileFormat::Csv,
     has_one_face: false,
     takes_landmarks: true,
@@ -14,7 +14,7 @@ pub const CSV: Form = Form {
     layout: |contents| Ok(Box::new(Tidy(contents.columns.clone()))),
 };
 
-pub const PARQUET: Form = Form {
+pub(super) const PARQUET: Form = Form {
     file: FileFormat::Parquet,
     ..CSV
 };

@@ -55,17 +55,17 @@ const STATUS: usize = 2;
 const MESSAGE: usize = 3;
 
 /// Rows by the ids of their videos.
-pub type Index = BTreeMap<String, Vec<Cell>>;
+pub(crate) type Index = BTreeMap<String, Vec<Cell>>;
 
 /// A video with a record.
 #[derive(Debug)]
-pub struct Recorded<'a> {
+pub(crate) struct Recorded<'a> {
     pub id: &'a str,
     pub record: &'a Path,
 }
 
 /// The columns of an index.
-pub fn columns() -> Vec<Column> {
+pub(crate) fn columns() -> Vec<Column> {
     COLUMNS.map(|(name, kind)| Column::new(name, kind)).into()
 }
 
@@ -75,7 +75,7 @@ pub fn columns() -> Vec<Column> {
 /// A source cannot be read.
 ///
 /// Entries of a folder that cannot be read are left out, and `complain` is told.
-pub fn index(
+pub(crate) fn index(
     sources: &[PathBuf],
     complain: &mut dyn FnMut(String),
 ) -> Result<Index, Box<dyn Error>> {
@@ -91,7 +91,7 @@ pub fn index(
 }
 
 /// The record of the video of this row, if there is one.
-pub fn recorded(row: &[Cell]) -> Option<Recorded<'_>> {
+pub(crate) fn recorded(row: &[Cell]) -> Option<Recorded<'_>> {
     let text = |place: usize| match &row[place] {
         Cell::Text(text) => Some(text.as_str()),
         _ => None,

@@ -18,7 +18,7 @@ const OLDER_PROPERTIES: [(&str, &str); 2] = [("tracker", "centroid"), ("max-dist
 
 /// Options of `facetrack run`.
 #[derive(Args)]
-pub struct RunArguments {
+pub(crate) struct RunArguments {
     /// Videos, folders, patterns such as 'clips/**/*.mp4', and lists of videos (.txt, .csv, .jsonl,
     /// .json); - = a list from standard input
     #[arg(required_unless_present = "videos_json_path")]
@@ -94,20 +94,20 @@ pub struct RunArguments {
 
 impl RunArguments {
     /// How long videos are divided; `None` if they are not.
-    pub fn segment_plan(&self) -> Option<SegmentPlan> {
+    pub(crate) fn segment_plan(&self) -> Option<SegmentPlan> {
         let warm_up = self.warm_up;
         self.segment.map(|segment| SegmentPlan { segment, warm_up })
     }
 
     /// The properties to set, in this order.
-    pub fn properties(&self) -> Vec<(String, String)> {
+    pub(crate) fn properties(&self) -> Vec<(String, String)> {
         let older = self.videos_json_path.iter().flat_map(|_| OLDER_PROPERTIES);
         let older = older.map(|(name, value)| (name.to_owned(), value.to_owned()));
         older.chain(self.properties.clone()).collect()
     }
 
     /// Videos to track in parallel.
-    pub fn jobs(&self) -> usize {
+    pub(crate) fn jobs(&self) -> usize {
         match self.jobs {
             0 => cores(),
             jobs => jobs,
@@ -115,7 +115,7 @@ impl RunArguments {
     }
 
     /// Threads for each decoder, so that all of them together occupy the cores.
-    pub fn decoder_threads(&self) -> u32 {
+    pub(crate) fn decoder_threads(&self) -> u32 {
         u32::try_from(cores() / self.jobs()).unwrap_or(1).max(1)
     }
 }
@@ -125,7 +125,7 @@ fn cores() -> usize {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use std::ffi::OsString;
 
     use clap::Parser;
@@ -139,7 +139,7 @@ pub mod tests {
     }
 
     /// The arguments in these words.
-    pub fn parsed<W: Into<OsString>>(
+    pub(crate) fn parsed<W: Into<OsString>>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<RunArguments, String> {
         let words = words.into_iter().map(Into::into);

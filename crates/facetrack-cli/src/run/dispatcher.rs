@@ -38,7 +38,7 @@ const ATTEMPTS: u32 = 2;
 const STOPPED: &str = "the run ends";
 
 /// Takes one job after another.
-pub struct Dispatcher<'a> {
+pub(super) struct Dispatcher<'a> {
     pub number: usize,
     pub run: &'a Run<'a>,
     pub queue: &'a Queue,
@@ -56,7 +56,7 @@ enum JobResult {
 
 impl Dispatcher<'_> {
     /// Takes jobs until none is left.
-    pub fn run(&self) {
+    pub(super) fn run(&self) {
         while let Some(job) = self.queue.next(|video| self.open(video)) {
             let index = job.index;
             let done = self.process(job);

@@ -20,7 +20,7 @@ use crate::output;
 const MILLISECONDS: f64 = 1e3;
 
 /// Shows a run, and keeps its account.
-pub struct Display<'a> {
+pub(super) struct Display<'a> {
     videos: &'a [Video],
     mode: Mode,
     pub summary: Summary,
@@ -37,7 +37,7 @@ enum Mode {
 
 impl<'a> Display<'a> {
     /// A display of a run that has these tasks.
-    pub fn new(is_json: bool, videos: &'a [Video], jobs: &[VideoJob]) -> Self {
+    pub(super) fn new(is_json: bool, videos: &'a [Video], jobs: &[VideoJob]) -> Self {
         let total = jobs.len();
         let mode = if is_json {
             Mode::Json
@@ -59,7 +59,7 @@ impl<'a> Display<'a> {
     ///
     /// # Errors
     /// When it cannot be printed.
-    pub fn on_event(&mut self, event: Event) -> Result<(), StoreError> {
+    pub(super) fn on_event(&mut self, event: Event) -> Result<(), StoreError> {
         match &mut self.mode {
             Mode::Json => print_json(&event, self.videos)?,
             Mode::Bars(bars) => bars.on_event(&event, self.videos),
@@ -85,7 +85,7 @@ impl<'a> Display<'a> {
     }
 
     /// Removes the bars.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         if let Mode::Bars(bars) = &self.mode {
             bars.end();
         }
@@ -95,7 +95,7 @@ impl<'a> Display<'a> {
     ///
     /// # Errors
     /// When it cannot be printed.
-    pub fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
+    pub(super) fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
         let summary = &self.summary;
         if let Mode::Json = self.mode {
             let event =

@@ -7,7 +7,7 @@ use super::status_file::StatusFile;
 
 /// Something that happened. Videos are named by their index.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub(super) enum Event {
     /// A dispatcher has begun a video, or a segment of it: its number, from 0, and their count.
     Started {
         dispatcher: usize,
@@ -30,7 +30,7 @@ pub enum Event {
 
 /// A settled video.
 #[derive(Debug, Clone)]
-pub struct VideoResult {
+pub(super) struct VideoResult {
     pub index: usize,
     /// Whether this run has settled it.
     pub is_new: bool,
@@ -39,7 +39,7 @@ pub struct VideoResult {
 
 impl VideoResult {
     /// Whether this run has tried to track the video.
-    pub fn is_tracked(&self) -> bool {
+    pub(super) fn is_tracked(&self) -> bool {
         self.is_new && self.status.attempts > 0
     }
 }

@@ -47,7 +47,11 @@ struct Row<'a> {
 ///
 /// # Errors
 /// The reason why it cannot have its name.
-pub fn check(arguments: &RunArguments, shard: Shard, videos: &[Video]) -> Result<(), String> {
+pub(super) fn check(
+    arguments: &RunArguments,
+    shard: Shard,
+    videos: &[Video],
+) -> Result<(), String> {
     let path = place(arguments, shard);
     let at = |reason: &str| format!("{}: {reason}. Set another --failures", path.display());
     let mut places = Places::default();
@@ -85,7 +89,7 @@ fn check_content(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreError> {
+pub(super) fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreError> {
     let path = place(run.arguments, run.shard);
     let incomplete = summary.incomplete();
     let row = |index: usize, outcome| Row::new(&run.videos[index], outcome);

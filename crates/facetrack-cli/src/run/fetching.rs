@@ -13,11 +13,11 @@ use crate::guard;
 const REMOTE: &str = "{}";
 
 /// The placeholder of the local file in the command.
-pub const LOCAL: &str = "{local}";
+pub(super) const LOCAL: &str = "{local}";
 
 /// The command of `--fetch`, as words.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FetchCommand(Vec<String>);
+pub(crate) struct FetchCommand(Vec<String>);
 
 impl FromStr for FetchCommand {
     type Err = String;
@@ -38,7 +38,7 @@ impl FromStr for FetchCommand {
 
 impl FetchCommand {
     /// The name of the program.
-    pub fn program(&self) -> &str {
+    pub(crate) fn program(&self) -> &str {
         &self.0[0]
     }
 
@@ -46,7 +46,7 @@ impl FetchCommand {
     ///
     /// # Errors
     /// The path of this program is not known.
-    pub fn command(&self, video: &Path, local: &Path) -> io::Result<Command> {
+    pub(crate) fn command(&self, video: &Path, local: &Path) -> io::Result<Command> {
         let (video, local) = (video.to_string_lossy(), local.to_string_lossy());
         let filled = |word: &String| word.replace(LOCAL, &local).replace(REMOTE, &video);
         let mut command = Command::new(env::current_exe()?);

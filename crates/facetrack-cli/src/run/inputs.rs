@@ -10,7 +10,7 @@ use facetrack_jobs::Segment;
 use glob::{MatchOptions, Pattern, PatternError};
 use walkdir::WalkDir;
 
-pub use distinct::Places;
+pub(super) use distinct::Places;
 
 use super::arguments::RunArguments;
 use super::lists;
@@ -45,7 +45,7 @@ const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// A video, or a segment of one.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Video {
+pub(super) struct Video {
     /// Its name among all videos, and the path of its record without the suffix.
     pub id: String,
     /// Its path below the folder or list that named it, which the record states.
@@ -60,7 +60,7 @@ pub struct Video {
 
 /// Everything that the arguments name.
 #[derive(Debug, Default)]
-pub struct Inputs {
+pub(super) struct Inputs {
     /// In the order of the arguments.
     pub videos: Vec<Video>,
     /// Messages about entries that are left out.
@@ -71,7 +71,7 @@ pub struct Inputs {
 ///
 /// # Errors
 /// An input is not there or cannot be read, or the list of failures would replace something else.
-pub fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
+pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     let mut inputs = Inputs::default();
     let mut lists = Vec::new();
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
@@ -95,12 +95,12 @@ fn is_list(input: &Path) -> bool {
 
 impl Video {
     /// A file that is named by itself.
-    pub fn of_file(path: &Path) -> Self {
+    pub(super) fn of_file(path: &Path) -> Self {
         Self::below(path.parent().unwrap_or(Path::new("")), path)
     }
 
     /// A file in a folder. Everything that is not UTF-8 is replaced.
-    pub fn below(folder: &Path, path: &Path) -> Self {
+    pub(super) fn below(folder: &Path, path: &Path) -> Self {
         let name = path.strip_prefix(folder).unwrap_or(path);
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Self {

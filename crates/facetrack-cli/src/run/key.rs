@@ -18,7 +18,7 @@ use super::inputs::Video;
 
 /// Everything that the record of a video depends on, with a loaded engine. A file that cannot be read
 /// has no `content`.
-pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
+pub(super) fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
     let content = if arguments.checksum {
         hash_of_file(&video.path).map(Value::from)
     } else {
@@ -42,17 +42,17 @@ pub fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
 }
 
 /// The key with this basis.
-pub fn of(basis: &Value) -> String {
+pub(super) fn of(basis: &Value) -> String {
     sha256(basis.to_string().as_bytes())
 }
 
 /// Whether the file of a video has changed.
-pub fn is_changed(old: &Value, new: &Value) -> bool {
+pub(super) fn is_changed(old: &Value, new: &Value) -> bool {
     old["content"] != new["content"]
 }
 
 /// The settings that differ, other than the video itself.
-pub fn differences(old: &Value, new: &Value) -> Vec<String> {
+pub(super) fn differences(old: &Value, new: &Value) -> Vec<String> {
     let Some(before) = old.as_object() else {
         return vec!["settings that an earlier version has not noted".to_owned()];
     };
@@ -104,7 +104,7 @@ fn stamp(path: &Path) -> io::Result<Value> {
 }
 
 /// SHA-256 of a file.
-pub fn hash_of_file(path: &Path) -> io::Result<String> {
+pub(super) fn hash_of_file(path: &Path) -> io::Result<String> {
     let mut file = file::open(path)?;
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 20];

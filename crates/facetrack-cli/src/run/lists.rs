@@ -70,7 +70,7 @@ impl From<Item> for Row {
 ///
 /// # Errors
 /// It cannot be read, or has no video, or a row is not understood.
-pub fn read(path: &Path) -> Result<Vec<Video>, String> {
+pub(super) fn read(path: &Path) -> Result<Vec<Video>, String> {
     let at = |error: String| format!("{}: {error}", path.display());
     let text = text_of(path).map_err(|error| at(error.to_string()))?;
     let text = String::from_utf8_lossy(&text);

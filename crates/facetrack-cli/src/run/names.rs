@@ -19,7 +19,7 @@ const DONE: &str = ".done";
 const PARTS: &str = ".parts";
 
 /// The end of the name of such a folder.
-pub const FOLDER: &str = ".json.parts";
+pub(crate) const FOLDER: &str = ".json.parts";
 
 const CLAIM: &str = "claim";
 
@@ -39,37 +39,37 @@ const SUFFIXES: [&str; 6] = [
 const MAX_NAME: usize = 255;
 
 /// The status file of a record.
-pub fn status_file(record: &Path) -> PathBuf {
+pub(crate) fn status_file(record: &Path) -> PathBuf {
     with_suffix(record, DONE)
 }
 
 /// The folder for everything unfinished.
-pub fn folder(record: &Path) -> PathBuf {
+pub(crate) fn folder(record: &Path) -> PathBuf {
     with_suffix(record, PARTS)
 }
 
 /// The file that a run locks while it tracks the video.
-pub fn lock_file(record: &Path) -> PathBuf {
+pub(crate) fn lock_file(record: &Path) -> PathBuf {
     folder(record).join(CLAIM)
 }
 
 /// Where the next record is written. It has a status file, too.
-pub fn next(record: &Path) -> PathBuf {
+pub(crate) fn next(record: &Path) -> PathBuf {
     folder(record).join(NEXT)
 }
 
 /// The record of a segment, from 0.
-pub fn segment(record: &Path, number: usize) -> PathBuf {
+pub(crate) fn segment(record: &Path, number: usize) -> PathBuf {
     folder(record).join(format!("{:05}.json", number + 1))
 }
 
 /// The record and the names derived from it.
-pub fn all(record: &Path) -> [PathBuf; 3] {
+pub(crate) fn all(record: &Path) -> [PathBuf; 3] {
     [record.to_owned(), status_file(record), folder(record)]
 }
 
 /// Why no record can have this name, if so.
-pub fn check_length(record: &Path) -> Result<(), String> {
+pub(crate) fn check_length(record: &Path) -> Result<(), String> {
     let longest = folder(record);
     let length = longest.file_name().map_or(0, |name| name.len());
     if length <= MAX_NAME {
@@ -82,7 +82,7 @@ pub fn check_length(record: &Path) -> Result<(), String> {
 }
 
 /// Something of other people at one of the names, which must not be replaced.
-pub fn obstacle(record: &Path) -> Option<String> {
+pub(crate) fn obstacle(record: &Path) -> Option<String> {
     let mut files = [record.to_owned(), status_file(record)].into_iter();
     if let Some(other) = files.find(|path| is_other(path)) {
         return Some(in_the_way(&other, "is not a regular file"));
@@ -108,7 +108,7 @@ fn intruder(folder: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// A message about something that has the name of a file of this command.
-pub fn in_the_way(path: &Path, reason: impl std::fmt::Display) -> String {
+pub(crate) fn in_the_way(path: &Path, reason: impl std::fmt::Display) -> String {
     format!("{} {reason}. Move it away", path.display())
 }
 
@@ -126,12 +126,12 @@ fn is_own(record: &Path) -> io::Result<bool> {
 }
 
 /// Whether a run has begun to track the video of `record`.
-pub fn is_begun(record: &Path) -> bool {
+pub(crate) fn is_begun(record: &Path) -> bool {
     is_file(&lock_file(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
 }
 
 /// Whether there is nothing at a path.
-pub fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     use ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
 }
@@ -149,7 +149,7 @@ fn is_file(path: &Path) -> bool {
 ///
 /// # Errors
 /// Those of the system.
-pub fn clear(record: &Path) -> io::Result<()> {
+pub(crate) fn clear(record: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder(record))? {
         let entry = entry?;
         let is_named = entry.file_name().to_str().is_some_and(is_named);
@@ -164,7 +164,7 @@ pub fn clear(record: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the system.
-pub fn remove_empty(record: &Path) -> io::Result<()> {
+pub(crate) fn remove_empty(record: &Path) -> io::Result<()> {
     let folder = folder(record);
     for entry in fs::read_dir(&folder)? {
         if entry?.file_name() != CLAIM {

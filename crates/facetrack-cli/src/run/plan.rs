@@ -20,11 +20,11 @@ use super::video_lock::{self, Existing};
 use crate::output;
 
 /// Why a video without a status file is tracked.
-pub const NEW: &str = "new";
+pub(super) const NEW: &str = "new";
 
 /// A video to track.
 #[derive(Debug)]
-pub struct VideoJob {
+pub(super) struct VideoJob {
     /// Index of the video.
     pub index: usize,
     pub key: String,
@@ -42,7 +42,7 @@ pub struct VideoJob {
 }
 
 /// Decides for all videos. Returns those to track, and the others.
-pub fn plan(
+pub(super) fn plan(
     videos: &[Video],
     arguments: &RunArguments,
     ready: &Ready,
@@ -81,7 +81,7 @@ pub fn plan(
 
 impl VideoJob {
     /// The status file of another run that has settled the video since this run was planned.
-    pub fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<StatusFile>> {
+    pub(super) fn settled_meanwhile(&mut self, video: &Video) -> Option<Box<StatusFile>> {
         let status = StatusFile::read(&video.record).ok().flatten();
         if status == self.known {
             return None;
@@ -93,7 +93,7 @@ impl VideoJob {
     }
 
     /// The earlier result that is kept if the next one is this, if there is a better one.
-    pub fn better(
+    pub(super) fn better(
         &self,
         video: &Video,
         next: &Outcome,
@@ -135,7 +135,11 @@ fn compared(known: Option<&StatusFile>, video: &Video, basis: &Value) -> (String
 }
 
 /// Why the run must not start: videos have records that were made with other settings.
-pub fn conflict(videos: &[Video], jobs: &[VideoJob], arguments: &RunArguments) -> Option<String> {
+pub(super) fn conflict(
+    videos: &[Video],
+    jobs: &[VideoJob],
+    arguments: &RunArguments,
+) -> Option<String> {
     let is_asked_for = arguments.replace || arguments.force;
     let mut others = jobs.iter().filter(|job| !job.differences.is_empty());
     let first = others.next().filter(|_| !is_asked_for)?;
@@ -224,14 +228,14 @@ fn valid<'a>(
 }
 
 /// The outcome of a video that cannot be opened now.
-pub fn unreadable(video: &Video, arguments: &RunArguments) -> Option<Outcome> {
+pub(super) fn unreadable(video: &Video, arguments: &RunArguments) -> Option<Outcome> {
     let refused = refuse(&video.path).filter(|_| arguments.fetch.is_none())?;
     (refused.cause == Some(Cause::Unreadable)).then_some(refused)
 }
 
 /// The outcome of an attempt after which the earlier status file stays, and its record if there is
 /// one.
-pub fn kept(outcome: Outcome, video: &Video) -> Outcome {
+pub(super) fn kept(outcome: Outcome, video: &Video) -> Outcome {
     let message = outcome.message.unwrap_or_default();
     let message = if has_record(video) {
         let message = message.trim_end_matches('.');
@@ -246,7 +250,7 @@ pub fn kept(outcome: Outcome, video: &Video) -> Outcome {
 }
 
 /// Why a record is not replaced.
-pub fn foreign(record: &Path) -> String {
+pub(super) fn foreign(record: &Path) -> String {
     format!(
         "{} exists, and `facetrack run` has not written it. Move it away, or add --force to replace it",
         record.display()
@@ -254,7 +258,7 @@ pub fn foreign(record: &Path) -> String {
 }
 
 /// The outcome of a file that no worker has to open; `None` if it may be a video.
-pub fn refuse(path: &Path) -> Option<Outcome> {
+pub(super) fn refuse(path: &Path) -> Option<Outcome> {
     let (status, cause, reason) = refusal(path)?;
     let message = format!("{}: {reason}", path.display());
     Some(Outcome {
@@ -285,7 +289,7 @@ fn refusal(path: &Path) -> Option<(Status, Option<Cause>, String)> {
 }
 
 /// The plan as lines, for `--dry-run`.
-pub fn described(videos: &[Video], tasks: &[VideoJob], settled: &[VideoResult]) -> String {
+pub(super) fn described(videos: &[Video], tasks: &[VideoJob], settled: &[VideoResult]) -> String {
     let line = |(index, verb): (usize, &str)| {
         let Video { path, record, .. } = &videos[index];
         let (path, record) = (Line(path.display()), Line(record.display()));

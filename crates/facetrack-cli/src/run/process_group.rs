@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_millis(5);
 const DEATH: Duration = Duration::from_millis(500);
 
 /// A program that leads a process group. The group is ended when this is dropped.
-pub struct ProcessGroup(pub Child);
+pub(super) struct ProcessGroup(pub Child);
 
 impl ProcessGroup {
     fn pid(&self) -> Option<Pid> {
@@ -24,14 +24,14 @@ impl ProcessGroup {
     }
 
     /// Whether the program has ended. Its number stays taken until [`ProcessGroup::end`].
-    pub fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let state = self.pid().map(|pid| waitid(WaitId::Pid(pid), options));
         !matches!(state, Some(Ok(None)))
     }
 
     /// Waits for the end of the program, for at most `time`. Returns whether it has ended.
-    pub fn ends_within(&self, time: Duration) -> bool {
+    pub(super) fn ends_within(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.has_ended() {
             if start.elapsed() >= time {
@@ -46,7 +46,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// The system cannot end it now.
-    pub fn end(&mut self) -> io::Result<ExitStatus> {
+    pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(group) = self.pid() {
             // It may have no group yet, or be the last of it.
             let _ = kill_process_group(group, Signal::KILL);

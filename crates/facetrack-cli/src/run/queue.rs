@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Why a run ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// A signal.
     Terminated,
     /// The disk is full.
@@ -29,7 +29,7 @@ pub enum Stop {
 
 /// A video or segment to track.
 #[derive(Debug)]
-pub struct Job {
+pub(super) struct Job {
     /// Index of the video.
     pub index: usize,
     /// Key of the record.
@@ -41,13 +41,13 @@ pub struct Job {
 
 /// The video or segment of a job. No other run tracks it.
 #[derive(Debug)]
-pub enum Target {
+pub(super) enum Target {
     Video(Box<VideoJob>, VideoLock),
     Segment(SegmentJob),
 }
 
 /// The jobs that are left.
-pub struct Queue {
+pub(super) struct Queue {
     jobs: Mutex<Jobs>,
     /// Wakes dispatchers that wait for segments.
     opened: Condvar,
@@ -73,7 +73,7 @@ struct Opening<'a>(&'a Queue);
 
 impl Job {
     /// A job for a whole video.
-    pub fn whole(video: VideoJob, lock: VideoLock) -> Self {
+    pub(super) fn whole(video: VideoJob, lock: VideoLock) -> Self {
         Self {
             index: video.index,
             key: video.key.clone(),
@@ -84,7 +84,7 @@ impl Job {
 }
 
 impl Queue {
-    pub fn new(videos: Vec<VideoJob>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
+    pub(super) fn new(videos: Vec<VideoJob>, terminated: Arc<AtomicBool>, fail_fast: bool) -> Self {
         Self {
             jobs: Mutex::new(Jobs {
                 videos: videos.into(),
@@ -102,7 +102,7 @@ impl Queue {
 
     /// The next job. `open` makes one of a video, unless the video is divided or not tracked. Waits
     /// while another dispatcher opens a video.
-    pub fn next(&self, open: impl Fn(VideoJob) -> Option<Job>) -> Option<Job> {
+    pub(super) fn next(&self, open: impl Fn(VideoJob) -> Option<Job>) -> Option<Job> {
         let mut jobs = lock(&self.jobs);
         while self.stopped().is_none() {
             if let Some(segment) = jobs.segments.pop_front() {
@@ -131,33 +131,33 @@ impl Queue {
     }
 
     /// Adds the segments of a video.
-    pub fn add(&self, segments: Vec<Job>) {
+    pub(super) fn add(&self, segments: Vec<Job>) {
         lock(&self.jobs).segments.extend(segments);
     }
 
     /// Tries a job again after all others.
-    pub fn try_again(&self, job: Job) {
+    pub(super) fn try_again(&self, job: Job) {
         lock(&self.jobs).again.push_back(job);
     }
 
-    pub fn begin_second_attempts(&self) {
+    pub(super) fn begin_second_attempts(&self) {
         lock(&self.jobs).is_second = true;
     }
 
     /// Why the run ends early, if it does.
-    pub fn stopped(&self) -> Option<Stop> {
+    pub(super) fn stopped(&self) -> Option<Stop> {
         let stop = *lock(&self.stop);
         let is_terminated = self.terminated.load(Ordering::Relaxed);
         stop.or(is_terminated.then_some(Stop::Terminated))
     }
 
     /// Ends the run early.
-    pub fn stop(&self, reason: Stop) {
+    pub(super) fn stop(&self, reason: Stop) {
         lock(&self.stop).get_or_insert(reason);
     }
 
     /// Takes note of a settled video.
-    pub fn settled(&self, status: Status) {
+    pub(super) fn settled(&self, status: Status) {
         if self.fail_fast && !status.has_record() {
             self.stop(Stop::Failed);
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Where long videos are cut. Records depend on it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct SegmentPlan {
+pub(crate) struct SegmentPlan {
     /// Length of a segment.
     pub segment: Duration,
     /// Time that is tracked before each segment.
@@ -18,7 +18,7 @@ pub struct SegmentPlan {
 impl SegmentPlan {
     /// The segments of a video that takes this long, s. The last one may be up to half longer or
     /// shorter than the others.
-    pub fn segments(&self, seconds: f64) -> Vec<Segment> {
+    pub(crate) fn segments(&self, seconds: f64) -> Vec<Segment> {
         let segment = self.segment.as_secs_f64();
         let count = (seconds / segment).round().max(1.0) as u32;
         let start = |number: u32| f64::from(number) * segment;

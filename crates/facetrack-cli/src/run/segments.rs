@@ -29,7 +29,7 @@ use super::video_lock::VideoLock;
 
 /// A video in segments.
 #[derive(Debug)]
-pub struct SegmentedVideo {
+pub(super) struct SegmentedVideo {
     start: Instant,
     segments: Vec<Video>,
     progress: Mutex<Progress>,
@@ -48,7 +48,7 @@ struct Progress {
 
 /// A segment to track.
 #[derive(Debug)]
-pub struct SegmentJob {
+pub(super) struct SegmentJob {
     pub video: Arc<SegmentedVideo>,
     /// Number of the segment, from 0.
     pub number: usize,
@@ -56,18 +56,18 @@ pub struct SegmentJob {
 
 impl SegmentJob {
     /// The segment as a video.
-    pub fn segment(&self) -> &Video {
+    pub(super) fn segment(&self) -> &Video {
         &self.video.segments[self.number]
     }
 
     /// Number of the segment, from 0, and their count.
-    pub fn position(&self) -> (usize, usize) {
+    pub(super) fn position(&self) -> (usize, usize) {
         (self.number, self.video.segments.len())
     }
 
     /// The status of the segment, if an earlier run has tracked it and nothing has changed since; any
     /// status if the segments cannot be joined, because this one need not be tracked then.
-    pub fn known(&self, key: &str) -> Option<Box<StatusFile>> {
+    pub(super) fn known(&self, key: &str) -> Option<Box<StatusFile>> {
         if lock(&self.video.progress).misfit.is_some() {
             return Some(Box::default());
         }
@@ -81,7 +81,7 @@ impl SegmentJob {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, status: &StatusFile) -> io::Result<()> {
+    pub(super) fn keep(&self, status: &StatusFile) -> io::Result<()> {
         let status = StatusFile {
             digest: self.digest(status)?,
             ..status.clone()
@@ -94,7 +94,7 @@ impl SegmentJob {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn finish(
+    pub(super) fn finish(
         &self,
         status: StatusFile,
         video: &Video,
@@ -145,7 +145,12 @@ impl SegmentJob {
 
 impl SegmentedVideo {
     /// Divides a video into segments.
-    pub fn divide(job: VideoJob, lock: VideoLock, video: &Video, segments: &[Segment]) -> Vec<Job> {
+    pub(super) fn divide(
+        job: VideoJob,
+        lock: VideoLock,
+        video: &Video,
+        segments: &[Segment],
+    ) -> Vec<Job> {
         let own = |(number, segment): (usize, &Segment)| Video {
             segment: *segment,
             record: names::segment(&video.record, number),

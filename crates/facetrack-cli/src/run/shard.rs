@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 /// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ShardOption {
+pub(crate) enum ShardOption {
     /// The number of runs; the scheduler says which one this is.
     Count(u64),
     One(Shard),
@@ -16,7 +16,7 @@ pub enum ShardOption {
 
 /// One of several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shard {
+pub(crate) struct Shard {
     index: u64,
     count: u64,
 }
@@ -25,7 +25,7 @@ impl Shard {
     const ALL: Self = Self { index: 0, count: 1 };
 
     /// Whether there are others.
-    pub fn is_one_of_several(self) -> bool {
+    pub(crate) fn is_one_of_several(self) -> bool {
         self.count > 1
     }
 
@@ -43,7 +43,7 @@ impl Shard {
     }
 
     /// Whether a video is in it.
-    pub fn has(self, id: &str) -> bool {
+    pub(crate) fn has(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash
             .first_chunk()
@@ -77,7 +77,7 @@ impl FromStr for ShardOption {
 ///
 /// # Errors
 /// They do not fit together.
-pub fn of(
+pub(super) fn of(
     option: Option<ShardOption>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Shard, String> {

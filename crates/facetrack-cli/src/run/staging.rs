@@ -40,7 +40,7 @@ const SUFFIX: usize = 8;
 const LOCAL_NAME: &str = "video";
 
 /// Where videos are fetched to.
-pub struct Staging {
+pub(super) struct Staging {
     command: FetchCommand,
     /// Time limit for a video.
     timeout: Option<Duration>,
@@ -49,7 +49,7 @@ pub struct Staging {
 }
 
 /// A fetched video. It is removed when this is dropped, with everything next to it.
-pub struct Staged {
+pub(super) struct Staged {
     _folder: TempDir,
     pub local: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Staging {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn new(command: FetchCommand, timeout: Option<Duration>) -> io::Result<Self> {
+    pub(super) fn new(command: FetchCommand, timeout: Option<Duration>) -> io::Result<Self> {
         remove_left(&env::temp_dir());
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         Ok(Self {
@@ -75,7 +75,11 @@ impl Staging {
     ///
     /// # Errors
     /// The command failed, took too long, or the run ends.
-    pub fn fetch(&self, video: &Path, is_stopped: impl Fn() -> bool) -> Result<Staged, String> {
+    pub(super) fn fetch(
+        &self,
+        video: &Path,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Staged, String> {
         self.run(video, is_stopped).map_err(|reason| {
             let (video, program) = (video.display(), self.command.program());
             format!("{video} was not fetched: `{program}` {reason}")

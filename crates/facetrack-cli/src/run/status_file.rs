@@ -21,7 +21,7 @@ const MAX_SIZE: u64 = 64 << 20;
 /// The status of a video.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct StatusFile {
+pub(super) struct StatusFile {
     /// Hash of everything that the record depends on. Empty for a video that could not be read.
     pub key: String,
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct StatusFile {
 
 impl StatusFile {
     /// The status of a video with an engine.
-    pub fn new(key: &str, video: &Video, ready: &Ready, outcome: Outcome) -> Self {
+    pub(super) fn new(key: &str, video: &Video, ready: &Ready, outcome: Outcome) -> Self {
         Self {
             key: key.to_owned(),
             outcome,
@@ -68,7 +68,7 @@ impl StatusFile {
     ///
     /// # Errors
     /// The reason why something that has its name is none.
-    pub fn read(record: &Path) -> Result<Option<Box<Self>>, String> {
+    pub(super) fn read(record: &Path) -> Result<Option<Box<Self>>, String> {
         let path = names::status_file(record);
         let reason = match file::read_itself(&path, MAX_SIZE) {
             Err(error) if names::is_absent(&error) => return Ok(None),
@@ -84,7 +84,7 @@ impl StatusFile {
     }
 
     /// The status file of the next record, which is whole then.
-    pub fn of_next(record: &Path) -> Option<Box<Self>> {
+    pub(super) fn of_next(record: &Path) -> Option<Box<Self>> {
         Self::read(&names::next(record)).ok()?
     }
 
@@ -99,13 +99,13 @@ impl StatusFile {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn write(&self, record: &Path) -> io::Result<()> {
+    pub(super) fn write(&self, record: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         Replacement::named(&names::status_file(record), ".partial")?.write(text.as_bytes())
     }
 
     /// The result with this key, of the record or of a later attempt.
-    pub fn with_key(&self, key: &str) -> Option<&Self> {
+    pub(super) fn with_key(&self, key: &str) -> Option<&Self> {
         let later = self.later.as_deref();
         [Some(self), later]
             .into_iter()
@@ -114,12 +114,12 @@ impl StatusFile {
     }
 
     /// The result of the last attempt.
-    pub fn last(&self) -> &Self {
+    pub(super) fn last(&self) -> &Self {
         self.later.as_deref().unwrap_or(self)
     }
 
     /// Whether a record with this result is better than one with another.
-    pub fn is_better_than(&self, other: Status) -> bool {
+    pub(super) fn is_better_than(&self, other: Status) -> bool {
         rank(self.outcome.status) > rank(other)
     }
 }

@@ -13,7 +13,7 @@ use super::plan::{self, VideoJob};
 const HOUR: f64 = 3600.0;
 
 /// Counts of settled videos.
-pub struct Summary {
+pub(super) struct Summary {
     /// Videos of this run.
     total: usize,
     start: Instant,
@@ -25,7 +25,7 @@ pub struct Summary {
 
 /// Counts of all videos, followed by figures of this run only.
 #[derive(Debug, Serialize)]
-pub struct Figures {
+pub(super) struct Figures {
     videos: usize,
     done: usize,
     skipped: usize,
@@ -41,12 +41,12 @@ pub struct Figures {
 }
 
 /// Whether a video will never have a record.
-pub fn is_hopeless(status: Status) -> bool {
+pub(super) fn is_hopeless(status: Status) -> bool {
     matches!(status, Status::NoVideo | Status::Unsupported)
 }
 
 impl Summary {
-    pub fn new(total: usize, jobs: &[VideoJob]) -> Self {
+    pub(super) fn new(total: usize, jobs: &[VideoJob]) -> Self {
         let reasons = jobs.iter().map(|job| (job.index, job.reason.clone()));
         Self {
             total,
@@ -57,7 +57,7 @@ impl Summary {
     }
 
     /// The settled videos that are not complete, in the order of the input.
-    pub fn incomplete(&self) -> Vec<&VideoResult> {
+    pub(super) fn incomplete(&self) -> Vec<&VideoResult> {
         let mut results: Vec<_> = self.results.iter().collect();
         results.retain(|result| result.status.outcome.status != Status::Complete);
         results.sort_by_key(|result| result.index);
@@ -65,24 +65,24 @@ impl Summary {
     }
 
     /// The indexes of the videos that are not settled.
-    pub fn unsettled(&self) -> Vec<usize> {
+    pub(super) fn unsettled(&self) -> Vec<usize> {
         let settled: HashSet<_> = self.results.iter().map(|result| result.index).collect();
         (0..self.total).filter(|it| !settled.contains(it)).collect()
     }
 
     /// Whether every video is complete.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.results.len() == self.total && self.incomplete().is_empty()
     }
 
     /// The status of the only video; `None` if there are several, or it is not settled.
-    pub fn only_status(&self) -> Option<Status> {
+    pub(super) fn only_status(&self) -> Option<Status> {
         let result = self.results.first().filter(|_| self.total == 1)?;
         Some(result.status.outcome.status)
     }
 
     /// Videos that are not settled.
-    pub fn open(&self) -> usize {
+    pub(super) fn open(&self) -> usize {
         self.total - self.results.len()
     }
 
@@ -96,7 +96,7 @@ impl Summary {
         counts
     }
 
-    pub fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> Figures {
         let count = |is_meant: fn(&Outcome) -> bool| {
             let outcomes = self.results.iter().map(|result| &result.status.outcome);
             outcomes.filter(|it| is_meant(it)).count()
@@ -125,7 +125,7 @@ impl Summary {
     }
 
     /// The figures as a table.
-    pub fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         let mut reasons = self.reasons();
         reasons.entry(plan::NEW).or_default();
         let line = |(reason, count)| format!("  {reason:<12}{count:>10}\n");

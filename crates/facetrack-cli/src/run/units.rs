@@ -7,7 +7,7 @@ const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
 
 /// Reads a time, such as `90`, `90s`, `1.5m` or `2h`.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" | "s" => 1.0,
@@ -24,7 +24,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a size, such as `500M` or `2G`, in powers of 1024.
-pub fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let power = match unit.trim_end_matches('B').trim_end_matches('i') {
         "" => 0,
@@ -38,7 +38,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Reads `name=value`.
-pub fn property(text: &str) -> Result<(String, String), String> {
+pub(super) fn property(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }

@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 10;
 
 /// A record that is there when the next one is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub(super) enum Existing {
     /// It is from another program.
     Kept,
     Replaced,
@@ -37,7 +37,7 @@ pub enum Existing {
 
 /// A video that only this run tracks.
 #[derive(Debug)]
-pub struct VideoLock {
+pub(super) struct VideoLock {
     /// Locked.
     _file: File,
     record: PathBuf,
@@ -47,7 +47,7 @@ pub struct VideoLock {
 ///
 /// # Errors
 /// Those of the system.
-pub fn recover(record: &Path) -> io::Result<()> {
+pub(super) fn recover(record: &Path) -> io::Result<()> {
     if !names::is_begun(record) {
         // It fails if there is no folder, or files are in it.
         let _ = fs::remove_dir(names::folder(record));
@@ -61,7 +61,7 @@ impl VideoLock {
     ///
     /// # Errors
     /// The lock cannot be created.
-    pub fn new(record: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn new(record: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             create_folder(record)?;
             let file = match lock::try_lock_file(&names::lock_file(record)) {
@@ -100,7 +100,7 @@ impl VideoLock {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn clear(&self) -> io::Result<()> {
+    pub(super) fn clear(&self) -> io::Result<()> {
         names::clear(&self.record)
     }
 
@@ -108,7 +108,7 @@ impl VideoLock {
     ///
     /// # Errors
     /// The lock cannot be removed.
-    pub fn release(&self) -> io::Result<()> {
+    pub(super) fn release(&self) -> io::Result<()> {
         names::remove_empty(&self.record)
     }
 
@@ -116,7 +116,7 @@ impl VideoLock {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
-    pub fn finish(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
+    pub(super) fn finish(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         if !status_file.last().outcome.status.has_record() || status_file.later.is_some() {
             remove_if_there(&next)?;

@@ -39,7 +39,7 @@ const ANSWERS: usize = 16;
 const MAX_LINES: usize = 100;
 
 /// How workers start.
-pub struct WorkerSettings {
+pub(super) struct WorkerSettings {
     pub setup: Setup,
     /// Maximum time to start; `None` for any.
     pub limit: Option<Duration>,
@@ -48,7 +48,7 @@ pub struct WorkerSettings {
 }
 
 /// A running worker.
-pub struct Worker {
+pub(super) struct Worker {
     child: ProcessGroup,
     /// Lines for its standard input.
     requests: Sender<Vec<u8>>,
@@ -82,7 +82,7 @@ impl Worker {
     ///
     /// # Errors
     /// The program cannot be started, or refuses the settings.
-    pub fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
+    pub(super) fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
         let (mut worker, ready) = Self::start_once(settings)?;
         if let Some(ready) = ready {
             return Ok((worker, ready));
@@ -157,7 +157,7 @@ impl Worker {
     ///
     /// # Errors
     /// A path in it is not UTF-8.
-    pub fn send(&mut self, request: &Request) -> io::Result<()> {
+    pub(super) fn send(&mut self, request: &Request) -> io::Result<()> {
         if let Request::Track(_) = request {
             self.lines.0.store(0, Ordering::Relaxed);
         }
@@ -171,7 +171,7 @@ impl Worker {
     ///
     /// # Errors
     /// There is none yet, or the worker has ended.
-    pub fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
+    pub(super) fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
         let answer = self.answers.recv_timeout(timeout);
         if answer == Err(RecvTimeoutError::Timeout) && self.child.has_ended() {
             // Programs that it has started may keep its output open.
@@ -182,7 +182,7 @@ impl Worker {
     }
 
     /// Resident memory in bytes.
-    pub fn memory(&self) -> u64 {
+    pub(super) fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id()));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -191,7 +191,7 @@ impl Worker {
     }
 
     /// Ends a worker that has closed its output, and says how it ended.
-    pub fn end(&mut self) -> String {
+    pub(super) fn end(&mut self) -> String {
         let status = self.child.end();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let words = self.last_words.get();

@@ -15,7 +15,7 @@ use super::worker::{Worker, WorkerSettings};
 const START: Duration = Duration::from_secs(3);
 
 /// All workers, which have the same engine.
-pub struct WorkerPool {
+pub(super) struct WorkerPool {
     settings: WorkerSettings,
     /// The engine.
     pub ready: Ready,
@@ -25,7 +25,7 @@ pub struct WorkerPool {
 }
 
 /// The right to run a worker. It is given back when it is dropped.
-pub struct WorkerSlot<'a> {
+pub(super) struct WorkerSlot<'a> {
     pool: &'a WorkerPool,
     worker: Option<Worker>,
 }
@@ -35,7 +35,10 @@ impl WorkerPool {
     ///
     /// # Errors
     /// The program cannot be started, or refuses the settings.
-    pub fn start(arguments: &RunArguments, stop: &Arc<AtomicBool>) -> Result<Self, SetupError> {
+    pub(super) fn start(
+        arguments: &RunArguments,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, SetupError> {
         let settings = WorkerSettings {
             setup: Setup {
                 engine: arguments.engine.clone(),
@@ -57,7 +60,7 @@ impl WorkerPool {
     }
 
     /// Waits for a free slot. The one that was given back last is taken first: it has a worker.
-    pub fn take(&self) -> WorkerSlot<'_> {
+    pub(super) fn take(&self) -> WorkerSlot<'_> {
         let free = lock(&self.free);
         let free = self.freed.wait_while(free, |free| free.is_empty());
         let worker = free.unwrap_or_else(PoisonError::into_inner).pop().flatten();
@@ -65,7 +68,7 @@ impl WorkerPool {
     }
 
     /// Ends the workers of all free slots.
-    pub fn end_workers(&self) {
+    pub(super) fn end_workers(&self) {
         lock(&self.free).fill_with(|| None);
     }
 }
@@ -76,7 +79,7 @@ impl WorkerSlot<'_> {
     ///
     /// # Errors
     /// The reason why it does not start.
-    pub fn take_worker(&mut self) -> Result<Worker, String> {
+    pub(super) fn take_worker(&mut self) -> Result<Worker, String> {
         if let Some(worker) = self.worker.take() {
             return Ok(worker);
         }
@@ -85,7 +88,7 @@ impl WorkerSlot<'_> {
     }
 
     /// Keeps a worker for the next job.
-    pub fn put_back(&mut self, worker: Worker) {
+    pub(super) fn put_back(&mut self, worker: Worker) {
         self.worker = Some(worker);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::{Cell, Column, Table};
 
 /// A CSV file that is being written.
-pub struct CsvTable<W: Write> {
+pub(super) struct CsvTable<W: Write> {
     writer: csv::Writer<W>,
     columns: Vec<Column>,
     text: Vec<u8>,
@@ -17,7 +17,7 @@ impl<W: Write> CsvTable<W> {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(file: W, columns: Vec<Column>, ragged: bool) -> io::Result<Self> {
+    pub(super) fn new(file: W, columns: Vec<Column>, ragged: bool) -> io::Result<Self> {
         let mut writer = csv::WriterBuilder::new();
         let mut writer = writer.flexible(ragged).from_writer(file);
         writer.write_record(columns.iter().flat_map(names))?;

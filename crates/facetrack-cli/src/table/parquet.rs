@@ -23,7 +23,7 @@ use super::{Cell, Column, Kind, Table};
 const GROUP: usize = 1 << 20;
 
 /// A Parquet file that is being written.
-pub struct ParquetTable<W: Write + Send> {
+pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Column>,
     /// Rows of the next group.
@@ -37,7 +37,7 @@ impl<W: Write + Send> ParquetTable<W> {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(output: W, columns: Vec<Column>) -> io::Result<Self> {
+    pub(super) fn new(output: W, columns: Vec<Column>) -> io::Result<Self> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .build();
@@ -214,7 +214,7 @@ fn write_lists<'a, T: DataType>(
 ///
 /// # Errors
 /// The file cannot be read, or `work` fails.
-pub fn read_rows(
+pub(crate) fn read_rows(
     file: File,
     columns: &[(&str, Kind)],
     mut work: impl FnMut(Vec<Cell>) -> io::Result<()>,

@@ -5,7 +5,7 @@
 use super::super::{Attribute, Graph, Node, Value};
 
 /// Makes one operator of the chain that ends with the node at `index`.
-pub fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
+pub(super) fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
     let source = source(graph, &graph.nodes[index])?;
     let attributes = vec![
         Attribute::float("alpha", 1.0 / 6.0),

@@ -5,7 +5,7 @@ use super::super::{Attribute, Graph, Node, Value};
 
 /// Replaces x·(γ/√(var + ε)) + (−mean)·(γ/√(var + ε)), over the last axis, by one operator. The node
 /// at `index` is the sum.
-pub fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
+pub(super) fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
     let (inputs, epsilon) = normalisation(graph, &graph.nodes[index])?;
     let attributes = vec![
         Attribute::int("axis", -1),

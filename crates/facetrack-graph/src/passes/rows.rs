@@ -13,7 +13,7 @@ use super::super::{Graph, Node, Result, Value};
 /// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
 /// honest network a slice passes a node once, so there are fewer moves than nodes; in a forged
 /// network, more moves would take long.
-pub fn skip_unused(graph: &mut Graph) -> Result<()> {
+pub(super) fn skip_unused(graph: &mut Graph) -> Result<()> {
     for _ in 0..graph.nodes.len() {
         let Some(slice) = next_slice(graph) else {
             break;

@@ -33,7 +33,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The root table of `data`, which must carry the file `identifier`.
-    pub fn root(data: &'a [u8], identifier: &[u8; 4]) -> Result<Self> {
+    pub(super) fn root(data: &'a [u8], identifier: &[u8; 4]) -> Result<Self> {
         if data.get(4..8) != Some(identifier.as_slice()) {
             return Err(format!(
                 "it does not carry the identifier {}",
@@ -68,22 +68,22 @@ impl<'a> Table<'a> {
     }
 
     /// A byte, 0 when left out. Booleans and small enumerations are bytes.
-    pub fn u8(&self, index: usize) -> Result<u8> {
+    pub(super) fn u8(&self, index: usize) -> Result<u8> {
         Ok(self.scalar(index)?.map_or(0, u8::from_le_bytes))
     }
 
     /// An integer, `default` when left out.
-    pub fn i32(&self, index: usize, default: i32) -> Result<i32> {
+    pub(super) fn i32(&self, index: usize, default: i32) -> Result<i32> {
         Ok(self.scalar(index)?.map_or(default, i32::from_le_bytes))
     }
 
     /// An unsigned integer, 0 when left out, as an index.
-    pub fn index(&self, index: usize) -> Result<usize> {
+    pub(super) fn index(&self, index: usize) -> Result<usize> {
         Ok(self.scalar(index)?.map_or(0, u32::from_le_bytes) as usize)
     }
 
     /// A table; `None` when left out.
-    pub fn table(&self, index: usize) -> Result<Option<Table<'a>>> {
+    pub(super) fn table(&self, index: usize) -> Result<Option<Table<'a>>> {
         let table = |position| Table::at(self.data, follow(self.data, position)?);
         self.field(index).map(table).transpose()
     }
@@ -102,12 +102,12 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of bytes.
-    pub fn byte_vector(&self, index: usize) -> Result<&'a [u8]> {
+    pub(super) fn byte_vector(&self, index: usize) -> Result<&'a [u8]> {
         Ok(self.vector(index, 1)?.1)
     }
 
     /// A vector of at most [`MAX_INTEGERS`] integers.
-    pub fn i32_vector(&self, index: usize) -> Result<Vec<i32>> {
+    pub(super) fn i32_vector(&self, index: usize) -> Result<Vec<i32>> {
         let (_, content) = self.vector(index, 4)?;
         if content.len() > 4 * MAX_INTEGERS {
             return Err(format!("a list has {} elements", content.len() / 4));
@@ -117,7 +117,7 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of at most [`MAX_TABLES`] tables.
-    pub fn tables(&self, index: usize) -> Result<Vec<Table<'a>>> {
+    pub(super) fn tables(&self, index: usize) -> Result<Vec<Table<'a>>> {
         let (first, content) = self.vector(index, 4)?;
         if content.len() > 4 * MAX_TABLES {
             return Err(format!("a list has {} tables", content.len() / 4));
@@ -128,7 +128,7 @@ impl<'a> Table<'a> {
     }
 
     /// The tables of a vector, each read by `read`.
-    pub fn each<T>(
+    pub(super) fn each<T>(
         &self,
         index: usize,
         read: impl FnMut(&Table<'a>) -> Result<T>,
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
     }
 
     /// A string of at most [`MAX_STRING`] bytes; those that are not UTF-8 are replaced.
-    pub fn string(&self, index: usize) -> Result<String> {
+    pub(super) fn string(&self, index: usize) -> Result<String> {
         let content = self.byte_vector(index)?;
         if content.len() > MAX_STRING {
             return Err(format!("a name has {} bytes", content.len()));

@@ -52,7 +52,7 @@ pub(super) struct Operator<'a> {
 
 impl<'a> Network<'a> {
     /// Reads the network of a `.tflite` file.
-    pub fn parse(data: &'a [u8]) -> Result<Self> {
+    pub(super) fn parse(data: &'a [u8]) -> Result<Self> {
         let model = Table::root(data, b"TFL3")?;
         let codes = model.each(1, operator_code)?;
         let graphs = model.tables(2)?;

@@ -15,7 +15,7 @@ const GROUP: usize = 4;
 /// Weights in the order of reading. The outer loops come first: blocks of columns, rows of the
 /// kernel, blocks of channels, pixels of the kernel, channels, columns.
 #[derive(Debug, Clone, Default)]
-pub struct Weights {
+pub(crate) struct Weights {
     values: Vec<f32>,
     /// One for each column.
     bias: Vec<f32>,
@@ -29,7 +29,7 @@ pub struct Weights {
 
 impl Weights {
     /// Packs the weights `of(row, x, channel, column)` for an input in blocks of `block` channels.
-    pub fn new(
+    pub(crate) fn new(
         kernel: [usize; 2],
         [stored, block]: [usize; 2],
         bias: &[f32],
@@ -64,7 +64,7 @@ impl Weights {
     }
 
     /// Takes a matrix, which is a row of pixels, as weights, and a pixel of ones behind it.
-    pub fn take_matrix(&mut self, matrix: &[f32], layout: &Layout) {
+    pub(crate) fn take_matrix(&mut self, matrix: &[f32], layout: &Layout) {
         let depth = layout.width + 1;
         self.bias.clear();
         self.bias.resize(layout.stored, 0.0);
@@ -78,24 +78,24 @@ impl Weights {
     }
 
     /// Number of columns.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.columns
     }
 
     /// Channels of the input in memory.
-    pub fn stored(&self) -> usize {
+    pub(crate) fn stored(&self) -> usize {
         self.stored
     }
 
     /// Number of packed weights.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 }
 
 /// Computes a row into `output`, whose pixels lie as `layout` says. If `adds`, the numbers that are
 /// already there are added before the activation.
-pub fn run<S: Simd>(
+pub(crate) fn run<S: Simd>(
     simd: S,
     row: &Row<'_>,
     weights: &Weights,

@@ -8,7 +8,7 @@ use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 /// The filters: for each block of channels, for each row, for each column of the kernel, the weights
 /// of the channels.
 #[derive(Debug, Clone, Default)]
-pub struct Filters {
+pub(crate) struct Filters {
     values: Vec<f32>,
     bias: Vec<f32>,
     /// Rows and columns of the kernel.
@@ -19,7 +19,7 @@ pub struct Filters {
 
 impl Filters {
     /// Packs the weights `of(row, column, channel)`.
-    pub fn new(side: usize, bias: &[f32], of: impl Fn(usize, usize, usize) -> f32) -> Self {
+    pub(crate) fn new(side: usize, bias: &[f32], of: impl Fn(usize, usize, usize) -> f32) -> Self {
         let (channels, stored) = (bias.len(), padded(bias.len()));
         let mut values = Vec::with_capacity(side * side * stored);
         for first in (0..stored).step_by(BLOCK) {
@@ -42,18 +42,18 @@ impl Filters {
     }
 
     /// Number of channels.
-    pub fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.channels
     }
 
     /// Number of packed weights.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 }
 
 /// Computes `row` into `output`, whose pixels lie as `layout` says.
-pub fn run<S: Simd>(
+pub(crate) fn run<S: Simd>(
     simd: S,
     row: &Row<'_>,
     filters: &Filters,
@@ -71,7 +71,7 @@ pub fn run<S: Simd>(
 }
 
 /// Whether there is a kernel for filters of this height and width, and this stride.
-pub fn is_supported([height, width]: [usize; 2], stride: usize) -> bool {
+pub(crate) fn is_supported([height, width]: [usize; 2], stride: usize) -> bool {
     height == width && matches!((width, stride), (3 | 5, 1 | 2))
 }
 

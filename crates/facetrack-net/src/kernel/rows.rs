@@ -28,7 +28,7 @@ fn max_of_four<S: Simd>(simd: S, [above, below]: [&[f32]; 2], stored: usize, out
 }
 
 /// The largest of the pixels of a window, without those outside of the image.
-pub fn max_pool<S: Simd>(
+pub(crate) fn max_pool<S: Simd>(
     simd: S,
     rows: &[&[f32]],
     window: &Window,
@@ -64,7 +64,7 @@ pub fn max_pool<S: Simd>(
 }
 
 /// Copies `count` channels of all pixels.
-pub fn copy(
+pub(crate) fn copy(
     (from, first_from): (&[f32], usize),
     input: &Layout,
     (to, first_to): (&mut [f32], usize),
@@ -110,7 +110,7 @@ fn copy_pixels<const N: usize>(steps: [usize; 2], width: usize, from: &[f32], to
 }
 
 /// Applies an activation to each element of a block of channels.
-pub fn activate<S: Simd>(
+pub(crate) fn activate<S: Simd>(
     simd: S,
     (first, stored): (usize, usize),
     activation: &Activation,
@@ -135,7 +135,7 @@ pub fn activate<S: Simd>(
 }
 
 /// `combine` of each element of `a` and `b`.
-pub fn combine<S: Simd>(
+pub(crate) fn combine<S: Simd>(
     simd: S,
     a: &[f32],
     b: &[f32],
@@ -153,7 +153,7 @@ pub fn combine<S: Simd>(
 }
 
 /// Each pixel times `factors`.
-pub fn scale<S: Simd>(simd: S, input: &[f32], factors: &[f32], output: &mut [f32]) {
+pub(crate) fn scale<S: Simd>(simd: S, input: &[f32], factors: &[f32], output: &mut [f32]) {
     let stored = factors.len();
     simd.vectorize(
         #[inline(always)]
@@ -171,7 +171,7 @@ pub fn scale<S: Simd>(simd: S, input: &[f32], factors: &[f32], output: &mut [f32
 }
 
 /// Adds all pixels of a row to `sums`.
-pub fn accumulate<S: Simd>(simd: S, input: &[f32], sums: &mut [f32]) {
+pub(crate) fn accumulate<S: Simd>(simd: S, input: &[f32], sums: &mut [f32]) {
     let stored = sums.len();
     simd.vectorize(
         #[inline(always)]
@@ -186,7 +186,7 @@ pub fn accumulate<S: Simd>(simd: S, input: &[f32], sums: &mut [f32]) {
 }
 
 /// Each pixel less its mean, with a variance of 1, times `factors`. The sums have a fixed order.
-pub fn normalize<S: Simd>(
+pub(crate) fn normalize<S: Simd>(
     simd: S,
     (input, layout): (&[f32], &Layout),
     factors: &[f32],
@@ -227,7 +227,7 @@ fn total<S: Simd>(lanes: f32x8<S>) -> f32 {
 }
 
 /// Repeats each pixel of `stored` channels.
-pub fn double(input: &[f32], stored: usize, output: &mut [f32]) {
+pub(crate) fn double(input: &[f32], stored: usize, output: &mut [f32]) {
     match stored {
         LANES => double_pixels::<LANES>(input, output),
         _ => double_pixels::<BLOCK>(input, output),
@@ -243,7 +243,7 @@ fn double_pixels<const N: usize>(input: &[f32], output: &mut [f32]) {
 
 /// Interpolates pixels between two lines, with the weight `down` of the second line. Each of `columns`
 /// names two pixels of a line and the weight of the second pixel.
-pub fn interpolate<S: Simd>(
+pub(crate) fn interpolate<S: Simd>(
     simd: S,
     lines: [&[f32]; 2],
     down: f32,

@@ -16,7 +16,12 @@ const MIN_ROWS: usize = 3;
 
 /// Number of bands: one for each of `threads`, but fewer if a band would have too few rows, or fewer
 /// than `least_work` products.
-pub fn count(layers: &[Layer], shapes: &[Shape], threads: usize, least_work: usize) -> usize {
+pub(super) fn count(
+    layers: &[Layer],
+    shapes: &[Shape],
+    threads: usize,
+    least_work: usize,
+) -> usize {
     let height = shapes.iter().map(|shape| shape.height).max();
     let products = |layer: &Layer| {
         let Shape { height, width, .. } = shapes[layer.output];
@@ -37,14 +42,14 @@ fn owned(height: usize, band: usize, count: usize) -> Range<usize> {
 }
 
 /// The band of `count` that owns a row.
-pub fn owner(height: usize, row: usize, count: usize) -> usize {
+pub(crate) fn owner(height: usize, row: usize, count: usize) -> usize {
     let mut bands = 0..count;
     let owner = bands.find(|band| owned(height, *band, count).contains(&row));
     owner.unwrap_or(0)
 }
 
 /// The smallest range that contains two others.
-pub fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+pub(super) fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b.clone(),
         (_, true) => a.clone(),
@@ -76,7 +81,7 @@ fn needed(
 
 /// The steps of all bands so far.
 #[derive(Debug)]
-pub struct Bands {
+pub(super) struct Bands {
     /// Of each band, of each chain.
     pub steps: Vec<Vec<Vec<Step>>>,
     /// Of each band, the rows of each tensor that it has.
@@ -88,7 +93,7 @@ pub struct Bands {
 }
 
 impl Bands {
-    pub fn new(count: usize, chains: usize, tensors: usize) -> Self {
+    pub(super) fn new(count: usize, chains: usize, tensors: usize) -> Self {
         Self {
             steps: vec![vec![Vec::new(); chains]; count],
             held: vec![vec![0..0; tensors]; count],
@@ -99,7 +104,7 @@ impl Bands {
 
     /// Begins a chain. Returns the rows of each tensor that each band needs, those that others own
     /// copied. `chain_of` names the chain that computes a tensor.
-    pub fn begin(
+    pub(super) fn begin(
         &mut self,
         layers: &[Layer],
         shapes: &[Shape],
@@ -166,7 +171,7 @@ impl Bands {
     }
 
     /// For each band, the steps of each stage, without empty stages at the end.
-    pub fn stages(self) -> Vec<Vec<Vec<Step>>> {
+    pub(super) fn stages(self) -> Vec<Vec<Vec<Step>>> {
         let of_band = |chains: Vec<Vec<Step>>| {
             let mut stages: Vec<Vec<Step>> = Vec::new();
             for (steps, stage) in chains.into_iter().zip(&self.stages) {

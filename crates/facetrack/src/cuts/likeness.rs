@@ -66,7 +66,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub fn between(before: &Sketch, after: &Sketch) -> Self {
+    pub(super) fn between(before: &Sketch, after: &Sketch) -> Self {
         let count = after.levels.len() as f32;
         let pairs = before.levels.iter().zip(&after.levels);
         let differences = pairs.map(|(before, after)| after - before);
@@ -88,7 +88,7 @@ impl Changes {
     }
 
     /// Whether light was added everywhere.
-    pub fn is_brighter(&self) -> bool {
+    pub(super) fn is_brighter(&self) -> bool {
         self.gain > MIN_FLASH && self.darker < MAX_DARKER
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    pub fn of(image: &ImageView<'_>) -> Self {
+    pub(super) fn of(image: &ImageView<'_>) -> Self {
         Self::new(cells(image, [COLUMNS, ROWS], SAMPLES))
     }
 
@@ -61,13 +61,13 @@ impl Sketch {
         }
     }
 
-    pub fn is_overexposed(&self) -> bool {
+    pub(super) fn is_overexposed(&self) -> bool {
         let white = self.levels.iter().filter(|level| **level >= WHITE).count();
         white as f32 > OVEREXPOSED * self.levels.len() as f32
     }
 
     /// Whether it looks like the picture of a screen, with an even background.
-    pub fn is_of_screen(&self) -> bool {
+    pub(super) fn is_of_screen(&self) -> bool {
         let mut counts = [0; LEVELS];
         for level in &self.levels {
             counts[(level.round() as usize).min(LEVELS - 1)] += 1;

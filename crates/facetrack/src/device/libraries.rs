@@ -12,7 +12,7 @@ use glob::{Pattern, glob};
 use super::validation::Fault;
 use facetrack_assets::locate::{PYTHON_VARIABLE, python_environment};
 use facetrack_assets::trust::{self, Replaceable};
-pub use needs::{Library, Needs};
+pub(super) use needs::{Library, Needs};
 pub use packages::{PYTHON_PACKAGES, PythonPackages};
 
 /// A folder with the libraries, or several by colons.
@@ -122,10 +122,10 @@ fn folders(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 
 /// Loads the library at a path, or the one that the loader knows by a bare name. Fails with the
 /// loader's message. Tests replace it.
-pub type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
+pub(super) type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
 /// The number of loaded libraries and the folders that they come from, for a person to read.
-pub fn summary(libraries: &[PathBuf]) -> String {
+pub(super) fn summary(libraries: &[PathBuf]) -> String {
     let folder = |path: &PathBuf| {
         let folder = path.parent().filter(|folder| folder.has_root());
         folder.map_or_else(
@@ -146,7 +146,7 @@ pub fn summary(libraries: &[PathBuf]) -> String {
 ///
 /// # Errors
 /// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
-pub fn load(
+pub(super) fn load(
     needs: Needs,
     search: &LibrarySearch,
     root: &Path,

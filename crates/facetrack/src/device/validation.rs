@@ -13,7 +13,7 @@ use checks::{
     MIN_COMPUTE_CAPABILITY, MIN_DRIVER, chosen, compute_capability, device, driver_version,
     free_memory, placement,
 };
-pub use checks::{gib, insufficient};
+pub(crate) use checks::{gib, insufficient};
 
 /// Queries to the machine, in the order of their use. Tests implement it with a script.
 pub trait Probe {
@@ -183,7 +183,10 @@ pub enum Outcome {
 }
 
 /// Makes the checks up to the first that fails. Returns the GPU, and its driver.
-pub fn validate(request: &Request, probe: &mut dyn Probe) -> Result<(Cuda, DriverInfo), Fault> {
+pub(super) fn validate(
+    request: &Request,
+    probe: &mut dyn Probe,
+) -> Result<(Cuda, DriverInfo), Fault> {
     let driver = device(request, probe)?;
     driver_version(&driver)?;
     let (index, gpu) = chosen(request, &driver)?;

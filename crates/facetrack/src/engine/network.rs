@@ -179,12 +179,12 @@ impl Outputs {
 }
 
 /// Whether the only input of `model` can have the shape `wanted`.
-pub fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
+pub(super) fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
     matches!(model.inputs(), [input] if input.takes(wanted))
 }
 
 /// The error of a model, read from `path`, that has other tensors than those `expected`.
-pub fn other_tensors(model: &dyn Model, path: &Path, expected: String) -> ModelError {
+pub(super) fn other_tensors(model: &dyn Model, path: &Path, expected: String) -> ModelError {
     ModelError::Tensors {
         path: path.to_owned(),
         expected,
@@ -199,7 +199,7 @@ fn elements(tensor: &ArrayD<f32>) -> &[f32] {
 
 /// The `side` × `side` cells around `cell`, row by row: their numbers in a map of `size`, `None` for
 /// those outside. Columns come before rows.
-pub fn around(
+pub(super) fn around(
     [column, row]: [usize; 2],
     [columns, rows]: [usize; 2],
     side: usize,

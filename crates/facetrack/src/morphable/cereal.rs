@@ -4,13 +4,13 @@
 
 /// Reads an archive from its start. `what` names the value in error messages. Nothing is copied or
 /// allocated, and every size is checked against the remaining bytes.
-pub struct Archive<'a> {
+pub(super) struct Archive<'a> {
     rest: &'a [u8],
 }
 
 /// A matrix of `f32`, column after column: `eigen_cerealisation.hpp`.
 #[derive(Debug, Clone, Copy)]
-pub struct Matrix<'a> {
+pub(super) struct Matrix<'a> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
@@ -20,7 +20,7 @@ pub struct Matrix<'a> {
 
 impl<'a> Archive<'a> {
     /// An archive with these bytes.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
@@ -28,7 +28,7 @@ impl<'a> Archive<'a> {
     ///
     /// # Errors
     /// If bytes remain.
-    pub fn end(self) -> Result<(), String> {
+    pub(super) fn end(self) -> Result<(), String> {
         if self.rest.is_empty() {
             Ok(())
         } else {
@@ -37,12 +37,12 @@ impl<'a> Archive<'a> {
     }
 
     /// An `int`.
-    pub fn i32(&mut self, what: &str) -> Result<i32, String> {
+    pub(super) fn i32(&mut self, what: &str) -> Result<i32, String> {
         self.array(what).map(i32::from_le_bytes)
     }
 
     /// A `bool`.
-    pub fn flag(&mut self, what: &str) -> Result<bool, String> {
+    pub(super) fn flag(&mut self, what: &str) -> Result<bool, String> {
         match self.array(what)? {
             [0] => Ok(false),
             [1] => Ok(true),
@@ -52,7 +52,7 @@ impl<'a> Archive<'a> {
 
     /// The length of a `std::vector`, a `std::string` or a map, whose items have at least
     /// `item_bytes` bytes.
-    pub fn count(&mut self, item_bytes: usize, what: &str) -> Result<usize, String> {
+    pub(super) fn count(&mut self, item_bytes: usize, what: &str) -> Result<usize, String> {
         let count = u64::from_le_bytes(self.array(what)?);
         usize::try_from(count)
             .ok()
@@ -61,20 +61,23 @@ impl<'a> Archive<'a> {
     }
 
     /// A `std::string`.
-    pub fn string(&mut self, what: &str) -> Result<&'a str, String> {
+    pub(super) fn string(&mut self, what: &str) -> Result<&'a str, String> {
         let count = self.count(1, what)?;
         let bytes = self.bytes(count, what)?;
         str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8 text"))
     }
 
     /// A `std::vector` of items of `SIZE` bytes; `SIZE` is not 0.
-    pub fn items<const SIZE: usize>(&mut self, what: &str) -> Result<&'a [[u8; SIZE]], String> {
+    pub(super) fn items<const SIZE: usize>(
+        &mut self,
+        what: &str,
+    ) -> Result<&'a [[u8; SIZE]], String> {
         let count = self.count(SIZE, what)?;
         Ok(self.bytes(count * SIZE, what)?.as_chunks().0)
     }
 
     /// An `Eigen::MatrixXf` or `Eigen::VectorXf`.
-    pub fn matrix(&mut self, what: &str) -> Result<Matrix<'a>, String> {
+    pub(super) fn matrix(&mut self, what: &str) -> Result<Matrix<'a>, String> {
         let mut side = || {
             let side = self.i32(what)?;
             u32::try_from(side).map_err(|_| format!("a side of {what} is {side}"))
@@ -116,7 +119,7 @@ impl Matrix<'_> {
     ///
     /// # Errors
     /// If one is not finite.
-    pub fn values(&self, what: &str) -> Result<Vec<f32>, String> {
+    pub(super) fn values(&self, what: &str) -> Result<Vec<f32>, String> {
         let values = self.values.iter().copied().map(f32::from_le_bytes);
         let values: Vec<f32> = values.collect();
         match values.iter().find(|value| !value.is_finite()) {
@@ -129,7 +132,7 @@ impl Matrix<'_> {
     ///
     /// # Errors
     /// If the matrix has another shape, or a value is not finite.
-    pub fn points(&self, what: &str) -> Result<Vec<[f32; 3]>, String> {
+    pub(super) fn points(&self, what: &str) -> Result<Vec<[f32; 3]>, String> {
         let (rows, columns) = (self.rows, self.columns);
         if rows % 3 != 0 || columns != 1 {
             return Err(format!("{what} is {rows}×{columns}, not 3·vertices×1"));

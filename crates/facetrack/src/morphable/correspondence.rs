@@ -18,7 +18,7 @@ const EDGE_DISTANCE: f64 = 180.0;
 
 /// Finds vertices for the landmarks of the outline. It keeps the last matches.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub(super) struct Outline {
     /// Landmarks of the sides that face the camera, each with the nearest vertex of the model's
     /// contour.
     facing: Vec<(usize, usize)>,
@@ -41,7 +41,13 @@ fn sides(model: &FaceModel) -> [Side<'_>; 2] {
 
 impl Outline {
     /// Matches the outline with `mesh` as seen in `pose`.
-    pub fn find(&mut self, model: &FaceModel, landmarks: &[Point], mesh: &Mesh, pose: &Pose) {
+    pub(super) fn find(
+        &mut self,
+        model: &FaceModel,
+        landmarks: &[Point],
+        mesh: &Mesh,
+        pose: &Pose,
+    ) {
         self.view = View::new(mesh, pose);
         self.find_facing(model, landmarks, pose.yaw());
         let [right, left] = sides(model);
@@ -50,13 +56,13 @@ impl Outline {
     }
 
     /// Pairs of landmark and vertex. A landmark may occur more than once.
-    pub fn matches(&self) -> impl Iterator<Item = &(usize, usize)> {
+    pub(super) fn matches(&self) -> impl Iterator<Item = &(usize, usize)> {
         self.facing.iter().chain(&self.occluding)
     }
 
     /// The vertex of each landmark of the outline, in the order of the landmarks: see
     /// [`Fit::contour`](super::Fit::contour).
-    pub fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
+    pub(super) fn vertices(&self, model: &FaceModel, landmarks: &[Point]) -> Vec<(usize, usize)> {
         let mut vertices = self.facing.clone();
         let edges: Vec<usize> = self.occluding.iter().map(|(_, vertex)| *vertex).collect();
         for (side, contour) in sides(model) {

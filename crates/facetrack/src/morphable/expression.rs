@@ -14,7 +14,7 @@ const MIN_SLOPE: f64 = 1e-12;
 /// The x ≥ 0 that minimizes ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b, by the active-set
 /// method of the original's `NNLS`: Lawson & Hanson, "Solving Least Squares Problems", 1974. `None`
 /// without a finite solution.
-pub fn non_negative_least_squares(
+pub(super) fn non_negative_least_squares(
     gram: &DMatrix<f64>,
     target: &DVector<f64>,
 ) -> Option<DVector<f64>> {

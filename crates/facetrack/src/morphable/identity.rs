@@ -58,7 +58,7 @@ pub(super) struct Known {
 
 impl Known {
     /// The face of a first frame.
-    pub fn first(fit: &Fit, equations: NormalEquations) -> Self {
+    pub(super) fn first(fit: &Fit, equations: NormalEquations) -> Self {
         Self {
             equations,
             shape: fit.shape.clone(),
@@ -70,7 +70,7 @@ impl Known {
 
     /// Weight, 0…1, of a frame whose landmarks are `residual` away from the known face, in units of
     /// the model.
-    pub fn weight(&self, residual: f64) -> f64 {
+    pub(super) fn weight(&self, residual: f64) -> f64 {
         let share = (self.tolerated() / residual).min(1.0);
         share * share
     }
@@ -80,7 +80,7 @@ impl Known {
     }
 
     /// The equations with the weight that they have in the next frame.
-    pub fn faded(&self) -> NormalEquations {
+    pub(super) fn faded(&self) -> NormalEquations {
         let mut equations = self.equations.clone();
         equations.fade(libm::exp(-1.0 / MEMORY));
         equations
@@ -88,7 +88,7 @@ impl Known {
 
     /// Adds a frame. `equations` is the sum over all frames including this one; its landmarks were
     /// `residual` away from the known face.
-    pub fn add(&mut self, fit: &Fit, equations: NormalEquations, residual: f64) {
+    pub(super) fn add(&mut self, fit: &Fit, equations: NormalEquations, residual: f64) {
         self.equations = equations;
         self.shape.clone_from(&fit.shape);
         if self.weight(residual) == 1.0 {

@@ -30,7 +30,7 @@ const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
 /// [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`];
 /// [`FitFailure::Degenerate`] if the landmarks with a vertex of their own, which yield the first
 /// pose, lie on a line or in one point.
-pub fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
+pub(super) fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
     if landmarks.len() != LANDMARKS {
         return Err(FitFailure::NoLandmarks);
     }
@@ -75,7 +75,10 @@ fn extent(points: impl Iterator<Item = Point>) -> (f64, f64) {
 /// vertices of the upper lip next to the corners of the mesh's opening: in eos' recorded fits these
 /// are nearer to the landmarks, by a fifth, than the corners themselves, which are the outer ones.
 /// Any other landmark takes the vertex of the landmark with the nearest number.
-pub fn landmark_vertices(shape: &ShapeModel, mapping: &LandmarkMapping) -> [usize; LANDMARKS] {
+pub(super) fn landmark_vertices(
+    shape: &ShapeModel,
+    mapping: &LandmarkMapping,
+) -> [usize; LANDMARKS] {
     let mut known: BTreeMap<usize, usize> = mapping.vertices.iter().copied().collect();
     if let Some(corners) = mouth_corners(shape, &known) {
         for (landmark, vertex) in std::iter::zip(MOUTH_CORNERS, corners) {

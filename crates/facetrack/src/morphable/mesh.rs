@@ -16,7 +16,7 @@ type Lanes = [f32; LANES];
 
 /// The model in blocks of [`LANES`] vertices. A block has x, y and z of the vertices, first for the
 /// mean, then for every component and every expression.
-pub struct Sampler {
+pub(super) struct Sampler {
     blocks: Vec<[Lanes; 3]>,
     /// Number of parts of a block: mean, components and expressions.
     parts: usize,
@@ -26,20 +26,20 @@ pub struct Sampler {
 
 /// The positions of all vertices, by axis, in the model's unit. Padded with 0 to whole blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Mesh {
+pub(super) struct Mesh {
     pub axes: [Vec<f32>; 3],
 }
 
 impl Mesh {
     /// Position of a vertex.
-    pub fn vertex(&self, index: usize) -> [f32; 3] {
+    pub(super) fn vertex(&self, index: usize) -> [f32; 3] {
         [0, 1, 2].map(|axis| self.axes[axis][index])
     }
 }
 
 impl Sampler {
     /// A sampler of `model`, which it copies.
-    pub fn new(model: &FaceModel) -> Self {
+    pub(super) fn new(model: &FaceModel) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
         let vertices = shape.mean.len();
         let parts = 1 + shape.components + expressions.len();
@@ -66,7 +66,7 @@ impl Sampler {
     }
 
     /// Computes the mesh of a face.
-    pub fn sample(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
+    pub(super) fn sample(&self, shape: &[f32], expression: &[f32], mesh: &mut Mesh) {
         for axis in &mut mesh.axes {
             axis.resize(self.vertices.next_multiple_of(LANES), 0.0);
         }

@@ -145,7 +145,7 @@ pub(super) struct Contents {
 
 impl Contents {
     /// `MorphableModel::serialize`.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let mut archive = Archive::new(bytes);
         let version = archive.i32("the version")?;
         if !VERSIONS.contains(&version) {

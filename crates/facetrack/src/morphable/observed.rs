@@ -10,10 +10,10 @@ use super::{FaceModel, Pose};
 use crate::geometry::Point;
 
 /// A point of the image, px, and a vertex.
-pub type Pair = (Point, usize);
+pub(super) type Pair = (Point, usize);
 
 /// The observed coordinates: x and y of each point. Matrices have a column for each coordinate.
-pub struct Observed {
+pub(super) struct Observed {
     /// Derivative of a coordinate by each coefficient of the shape, px.
     shape: DMatrix<f32>,
     /// Derivative of a coordinate by each coefficient of the expressions, px.
@@ -24,7 +24,7 @@ pub struct Observed {
 
 impl Observed {
     /// Observes `pairs` for the first `components` of the shape and for all expressions.
-    pub fn new(model: &FaceModel, pairs: &[Pair], pose: &Pose, components: usize) -> Self {
+    pub(super) fn new(model: &FaceModel, pairs: &[Pair], pose: &Pose, components: usize) -> Self {
         let (shape, expressions) = (model.shape(), model.expressions());
         let coordinates = 2 * pairs.len();
         let mut moves = Vec::with_capacity(components * coordinates);
@@ -49,7 +49,7 @@ impl Observed {
     }
 
     /// Equations of the shape of a face with this expression: `fit_shape_to_landmarks_linear`.
-    pub fn shape_equations(&self, expression: &[f32]) -> NormalEquations {
+    pub(super) fn shape_equations(&self, expression: &[f32]) -> NormalEquations {
         NormalEquations::of_face(&self.shape, &self.misses_with(&self.expression, expression))
     }
 
@@ -61,7 +61,7 @@ impl Observed {
     /// Only such equations can be added over many frames: pose and expression that were found for a
     /// wrong shape would confirm that shape. (Golub & Pereyra, "The Differentiation of
     /// Pseudo-Inverses and Nonlinear Least Squares Problems Whose Variables Separate", 1973.)
-    pub fn independent_shape_equations(
+    pub(super) fn independent_shape_equations(
         &self,
         expression: &[f32],
         moves: &DMatrix<f32>,
@@ -84,7 +84,7 @@ impl Observed {
     }
 
     /// The expression of a face with this shape: `fit_blendshapes_to_landmarks_nnls`.
-    pub fn expression(&self, shape: &[f32]) -> Option<Vec<f32>> {
+    pub(super) fn expression(&self, shape: &[f32]) -> Option<Vec<f32>> {
         let misses = self.misses_with(&self.shape, shape);
         let gram = &self.expression * self.expression.transpose();
         let target = &self.expression * misses;

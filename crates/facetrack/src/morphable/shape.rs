@@ -10,7 +10,7 @@ const LANDMARK_VARIANCE: f32 = 3.0;
 /// Normal equations of the shape, without prior: `matrix`·coefficients = `vector`. Equations of
 /// several faces can be added: `fit_shape_to_landmarks_linear_multi`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NormalEquations {
+pub(super) struct NormalEquations {
     /// Aᵀ·Ω·A, components × components.
     pub matrix: DMatrix<f64>,
     /// −Aᵀ·Ω·b.
@@ -23,7 +23,7 @@ impl NormalEquations {
     /// Equations of one face. `slopes` has a column for each observed coordinate, with its
     /// derivatives by the coefficients; `misses` has the observed coordinates minus the coordinates
     /// of the mean face. Both are in px.
-    pub fn of_face(slopes: &DMatrix<f32>, misses: &DVector<f32>) -> Self {
+    pub(super) fn of_face(slopes: &DMatrix<f32>, misses: &DVector<f32>) -> Self {
         let weighted = slopes / LANDMARK_VARIANCE;
         Self {
             matrix: (&weighted * slopes.transpose()).cast(),
@@ -33,14 +33,14 @@ impl NormalEquations {
     }
 
     /// Multiplies the equations by `part`.
-    pub fn fade(&mut self, part: f64) {
+    pub(super) fn fade(&mut self, part: f64) {
         self.matrix *= part;
         self.vector *= part;
         self.faces *= part;
     }
 
     /// Adds `weight` times `others`.
-    pub fn add(&mut self, others: &Self, weight: f64) {
+    pub(super) fn add(&mut self, others: &Self, weight: f64) {
         self.matrix
             .zip_apply(&others.matrix, |sum, value| *sum += weight * value);
         self.vector.axpy(weight, &others.vector, 1.0);
@@ -49,7 +49,7 @@ impl NormalEquations {
 
     /// The coefficients, with a prior of weight `lambda` per face towards the mean face; `None` if
     /// there is no finite solution.
-    pub fn solve(&self, lambda: f64) -> Option<Vec<f32>> {
+    pub(super) fn solve(&self, lambda: f64) -> Option<Vec<f32>> {
         let mut matrix = self.matrix.clone();
         for i in 0..matrix.nrows() {
             matrix[(i, i)] += lambda * self.faces;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-pub mod synthetic;
+pub(super) mod synthetic;
 
 use super::*;
 
 /// Two triangles that share an edge.
-pub fn small_shape() -> ShapeModel {
+pub(super) fn small_shape() -> ShapeModel {
     ShapeModel {
         mean: vec![
             [0.0, 0.0, 0.0],

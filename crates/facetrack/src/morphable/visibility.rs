@@ -21,7 +21,7 @@ const MIN_DISTANCE: f32 = 1e-4;
 
 /// A mesh seen by a camera.
 #[derive(Debug, Default)]
-pub struct View {
+pub(super) struct View {
     /// The mesh in the camera's axes, around the model's origin, in its unit.
     pub mesh: Mesh,
     origin: Point,
@@ -30,7 +30,7 @@ pub struct View {
 
 impl View {
     /// The view of `mesh` in `pose`.
-    pub fn new(mesh: &Mesh, pose: &Pose) -> Self {
+    pub(super) fn new(mesh: &Mesh, pose: &Pose) -> Self {
         let [x, y, z] = &mesh.axes;
         let rotated = |axis| {
             let [a, b, c] = [0, 1, 2].map(|column| pose.rotation[(axis, column)] as f32);
@@ -48,7 +48,7 @@ impl View {
     }
 
     /// Position of a vertex in the image, px.
-    pub fn place(&self, vertex: usize) -> Point {
+    pub(super) fn place(&self, vertex: usize) -> Point {
         let [x, y, _] = self.mesh.vertex(vertex);
         Point::new(
             self.origin.x + self.scale * x,
@@ -66,7 +66,7 @@ struct Probe {
 
 /// Whether a triangle hides each of `vertices`. Triangles with that corner do not count; in the
 /// original some of them do, by rounding errors.
-pub fn hidden(
+pub(super) fn hidden(
     view: &View,
     triangles: &[[u32; 3]],
     vertices: impl Iterator<Item = usize>,

@@ -129,7 +129,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Groups components, given with their codes, that can be mixed together.
-    pub fn of<'a>(components: impl Iterator<Item = (&'a Component, u32)>) -> Vec<Self> {
+    pub(super) fn of<'a>(components: impl Iterator<Item = (&'a Component, u32)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (component, code) in components {
             let lane = component.offset / component.word.bytes();

@@ -32,7 +32,7 @@ pub(super) struct Brush<'a, 'b> {
 
 impl<'a, 'b> Brush<'a, 'b> {
     /// A brush for `canvas`. The second mask is working memory.
-    pub fn new(
+    pub(super) fn new(
         canvas: &'a mut Canvas<'b>,
         [mask, over]: &'a mut [Mask; 2],
         letters: &'a mut Letters,
@@ -49,18 +49,18 @@ impl<'a, 'b> Brush<'a, 'b> {
     }
 
     /// Size of the frame, px.
-    pub fn size(&self) -> [f32; 2] {
+    pub(super) fn size(&self) -> [f32; 2] {
         [self.canvas.width() as f32, self.canvas.height() as f32]
     }
 
     /// Whether a part of a rectangle is inside the frame.
-    pub fn shows(&self, rect: &Rect) -> bool {
+    pub(super) fn shows(&self, rect: &Rect) -> bool {
         let [width, height] = self.size();
         rect.x < width && rect.y < height && rect.right() > 0.0 && rect.bottom() > 0.0
     }
 
     /// A rectangle moved into the frame; to its upper left corner if it is larger than the frame.
-    pub fn inside(&self, rect: Rect) -> Rect {
+    pub(super) fn inside(&self, rect: Rect) -> Rect {
         let [width, height] = self.size();
         Rect {
             x: rect.x.min(width - rect.width).max(0.0),
@@ -70,18 +70,18 @@ impl<'a, 'b> Brush<'a, 'b> {
     }
 
     /// Paints the collected shapes.
-    pub fn paint(&mut self, color: Rgb, opacity: u8) {
+    pub(super) fn paint(&mut self, color: Rgb, opacity: u8) {
         self.canvas.paint(self.mask, self.over, color, opacity);
         self.mask.clear();
     }
 
     /// A line.
-    pub fn line(&mut self, from: Point, to: Point) {
+    pub(super) fn line(&mut self, from: Point, to: Point) {
         self.mask.line(from, to, self.line_width / 2.0);
     }
 
     /// A dashed line, with whole dashes at both ends.
-    pub fn dashes(&mut self, from: Point, to: Point) {
+    pub(super) fn dashes(&mut self, from: Point, to: Point) {
         let period = (DASH + GAP) * self.line_width;
         let count = (from.distance(to) / period).round();
         // `max` replaces a count that is not a number.
@@ -102,12 +102,12 @@ impl<'a, 'b> Brush<'a, 'b> {
     }
 
     /// A disc; `radius` is in line widths.
-    pub fn dot(&mut self, center: Point, radius: f32) {
+    pub(super) fn dot(&mut self, center: Point, radius: f32) {
         self.mask.line(center, center, radius * self.line_width);
     }
 
     /// An arrow.
-    pub fn arrow(&mut self, from: Point, to: Point) {
+    pub(super) fn arrow(&mut self, from: Point, to: Point) {
         self.line(from, to);
         let length = from.distance(to);
         if length > 0.0 {
@@ -119,33 +119,33 @@ impl<'a, 'b> Brush<'a, 'b> {
     }
 
     /// A filled rectangle.
-    pub fn fill(&mut self, rect: Rect) {
+    pub(super) fn fill(&mut self, rect: Rect) {
         self.mask.fill(rect);
     }
 
     /// Distance between lines of text, px.
-    pub fn text_height(&self) -> f32 {
+    pub(super) fn text_height(&self) -> f32 {
         self.letters.height()
     }
 
     /// Width of a text of `letters` letters, px.
-    pub fn text_width(&self, letters: usize) -> f32 {
+    pub(super) fn text_width(&self, letters: usize) -> f32 {
         letters as f32 * self.letters.advance() as f32
     }
 
     /// Number of letters that fit into a row of a plate of `width` px.
-    pub fn letters_in(&self, width: f32) -> usize {
+    pub(super) fn letters_in(&self, width: f32) -> usize {
         ((width - 2.0 * self.padding()) / self.letters.advance() as f32) as usize
     }
 
     /// Number of lines that fit on a plate of the frame's height.
-    pub fn lines_in_frame(&self) -> usize {
+    pub(super) fn lines_in_frame(&self) -> usize {
         let [_, height] = self.size();
         ((height - 2.0 * self.padding()) / self.text_height()) as usize
     }
 
     /// Text with its upper left corner at a point; nothing if that is not finite.
-    pub fn text(&mut self, corner: Point, text: &str) {
+    pub(super) fn text(&mut self, corner: Point, text: &str) {
         if !(corner.x.is_finite() && corner.y.is_finite()) {
             return;
         }
@@ -160,7 +160,7 @@ impl<'a, 'b> Brush<'a, 'b> {
 
     /// The plate for `lines` lines of text of at most `letters` letters, with its upper left corner
     /// at a point.
-    pub fn plate(&self, corner: Point, letters: usize, lines: usize) -> Rect {
+    pub(super) fn plate(&self, corner: Point, letters: usize, lines: usize) -> Rect {
         let padding = 2.0 * self.padding();
         let width = self.text_width(letters) + padding;
         let height = lines as f32 * self.text_height() + padding;
@@ -173,12 +173,12 @@ impl<'a, 'b> Brush<'a, 'b> {
     }
 
     /// The upper left corner of the text on a plate.
-    pub fn on_plate(&self, plate: &Rect) -> Point {
+    pub(super) fn on_plate(&self, plate: &Rect) -> Point {
         Point::new(plate.x + self.padding(), plate.y + self.padding())
     }
 
     /// Darkens the frame behind a plate.
-    pub fn darken(&mut self, plate: Rect) {
+    pub(super) fn darken(&mut self, plate: Rect) {
         self.fill(plate);
         self.paint(Rgb::BLACK, PLATE_OPACITY);
     }

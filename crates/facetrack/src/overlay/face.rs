@@ -40,7 +40,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub fn new(report: &FrameReport, [width, height]: [f32; 2]) -> Self {
+    pub(super) fn new(report: &FrameReport, [width, height]: [f32; 2]) -> Self {
         Self {
             x: width / report.width.max(1) as f32,
             y: height / report.height.max(1) as f32,

@@ -15,7 +15,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub fn of(tracked: &TrackedFace, style: &Style) -> Self {
+    pub(super) fn of(tracked: &TrackedFace, style: &Style) -> Self {
         Self {
             color: style.color.unwrap_or(Rgb::of_track(tracked.id)),
             measured: matches!(tracked.face.origin, Origin::Detected | Origin::Tracked),
@@ -23,7 +23,7 @@ impl Look {
     }
 
     /// `opacity`, or half of it if the face was not measured in this frame.
-    pub fn opacity(self, opacity: u8) -> u8 {
+    pub(super) fn opacity(self, opacity: u8) -> u8 {
         if self.measured { opacity } else { opacity / 2 }
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Stamp {
 
 impl Mask {
     /// Clears the mask and sets its size, px.
-    pub fn resize(&mut self, width: usize, height: usize) {
+    pub(super) fn resize(&mut self, width: usize, height: usize) {
         if (self.width, self.height) == (width, height) {
             return self.clear();
         }
@@ -57,7 +57,7 @@ impl Mask {
     }
 
     /// Clears the mask.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         for y in std::mem::take(&mut self.rows) {
             let span = std::mem::take(&mut self.spans[y]);
             let start = y * self.width;
@@ -66,32 +66,32 @@ impl Mask {
     }
 
     /// Pixels a row.
-    pub fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.width
     }
 
     /// Rows.
-    pub fn height(&self) -> usize {
+    pub(super) fn height(&self) -> usize {
         self.height
     }
 
     /// A range of rows that contains all covered pixels.
-    pub fn rows(&self) -> Range<usize> {
+    pub(super) fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }
 
     /// A range of columns that contains all covered pixels of row `y`.
-    pub fn span(&self, y: usize) -> Range<usize> {
+    pub(super) fn span(&self, y: usize) -> Range<usize> {
         self.spans[y].clone()
     }
 
     /// All of row `y`.
-    pub fn row(&self, y: usize) -> &[u8] {
+    pub(super) fn row(&self, y: usize) -> &[u8] {
         &self.coverage[y * self.width..][..self.width]
     }
 
     /// The columns of row `y` in blocks, without blocks that are not covered at all.
-    pub fn covered(&self, y: usize) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn covered(&self, y: usize) -> impl Iterator<Item = Range<usize>> {
         let (row, span) = (self.row(y), self.span(y));
         let blocks = span.clone().step_by(BLOCK);
         let blocks = blocks.map(move |start| start..(start + BLOCK).min(span.end));
@@ -103,7 +103,7 @@ impl Mask {
     ///
     /// A line with an end that is not a number or beyond [`FARTHEST`] covers nothing. A line
     /// thinner than a pixel covers pixels in proportion to its width.
-    pub fn line(&mut self, from: Point, to: Point, radius: f32) {
+    pub(super) fn line(&mut self, from: Point, to: Point, radius: f32) {
         let is_near = |value: &f32| value.abs() < FARTHEST;
         let is_thick = radius > 0.0 && is_near(&radius);
         if !is_thick || ![from.x, from.y, to.x, to.y].iter().all(is_near) {
@@ -122,7 +122,7 @@ impl Mask {
     }
 
     /// A rectangle, px; nothing if its edges are not finite.
-    pub fn fill(&mut self, rect: Rect) {
+    pub(super) fn fill(&mut self, rect: Rect) {
         let edges = [rect.x, rect.y, rect.right(), rect.bottom()];
         if !edges.iter().all(|value| value.is_finite()) {
             return;
@@ -139,7 +139,7 @@ impl Mask {
     }
 
     /// A letter with the pen at a pixel of the baseline.
-    pub fn stamp(&mut self, (x, y): (i64, i64), stamp: &Stamp) {
+    pub(super) fn stamp(&mut self, (x, y): (i64, i64), stamp: &Stamp) {
         let (left, top) = (x.saturating_add(stamp.left), y.saturating_add(stamp.top));
         let columns = clip(left, stamp.width, self.width);
         if columns.is_empty() {
@@ -157,7 +157,7 @@ impl Mask {
     }
 
     /// Copies `other`; `level` maps column, row and level of each covered pixel to a new level.
-    pub fn follow(&mut self, other: &Mask, level: impl Fn(usize, usize, u8) -> u8) {
+    pub(super) fn follow(&mut self, other: &Mask, level: impl Fn(usize, usize, u8) -> u8) {
         self.resize(other.width, other.height);
         for y in other.rows() {
             for columns in other.covered(y) {

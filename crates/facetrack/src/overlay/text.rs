@@ -25,7 +25,7 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let font = FontRef::try_from_slice(epaint_default_fonts::HACK_REGULAR);
         Self {
             font: font.expect("the built-in font is valid"),
@@ -36,7 +36,7 @@ impl Letters {
 
     /// Sets the height of letters, px, to the nearest supported whole number with which letters are
     /// at most `widest` px wide.
-    pub fn set_size(&mut self, size: f32, widest: f32) {
+    pub(super) fn set_size(&mut self, size: f32, widest: f32) {
         // `max` replaces a size that is not a number.
         let size = size.round().clamp(MIN_SIZE, MAX_SIZE).max(MIN_SIZE);
         let sizes = (MIN_SIZE as u32..=size as u32).rev();
@@ -51,12 +51,12 @@ impl Letters {
     }
 
     /// Distance between lines, px.
-    pub fn height(&self) -> f32 {
+    pub(super) fn height(&self) -> f32 {
         self.size
     }
 
     /// Distance between letters, px.
-    pub fn advance(&self) -> i64 {
+    pub(super) fn advance(&self) -> i64 {
         self.advance_at(self.size)
     }
 
@@ -66,13 +66,13 @@ impl Letters {
     }
 
     /// Distance from the upper edge of a line to its baseline, px.
-    pub fn ascent(&self) -> i64 {
+    pub(super) fn ascent(&self) -> i64 {
         let font = self.font.as_scaled(PxScale::from(self.size));
         font.ascent().round() as i64
     }
 
     /// The mask of a letter.
-    pub fn stamp(&mut self, letter: char) -> &Stamp {
+    pub(super) fn stamp(&mut self, letter: char) -> &Stamp {
         let is_printable = letter.is_ascii_graphic() || letter == ' ';
         let letter = if is_printable { letter } else { UNKNOWN };
         self.stamps

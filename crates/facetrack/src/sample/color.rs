@@ -16,7 +16,7 @@ use crate::image::{Arithmetic, ColorModel, ColorRange, Colorimetry, Layout};
 
 /// From codes to levels of red, green and blue, 0…255. Like `videoconvert`, RGB is independent of
 /// the range.
-pub enum ToRgb {
+pub(crate) enum ToRgb {
     /// Codes are levels.
     RgbBytes,
     /// Levels per code.
@@ -28,7 +28,7 @@ pub enum ToRgb {
 }
 
 impl ToRgb {
-    pub fn new(layout: &Layout, arithmetic: Arithmetic, colorimetry: Colorimetry) -> Self {
+    pub(crate) fn new(layout: &Layout, arithmetic: Arithmetic, colorimetry: Colorimetry) -> Self {
         use Arithmetic::*;
         let colors = layout.colors();
         match (layout.model, arithmetic) {
@@ -43,7 +43,7 @@ impl ToRgb {
 
     /// Replaces interpolated codes of luma, in the first channel, by levels in all channels.
     #[inline(always)]
-    pub fn apply_gray(&self, out: &mut [Lanes<f32>; 3]) {
+    pub(crate) fn apply_gray(&self, out: &mut [Lanes<f32>; 3]) {
         let mut levels = out[0];
         match self {
             Self::RgbBytes | Self::Rgb(_) => (),
@@ -65,7 +65,7 @@ impl ToRgb {
 
     /// Replaces interpolated codes by levels.
     #[inline(always)]
-    pub fn apply(&self, out: &mut [Lanes<f32>; 3]) {
+    pub(crate) fn apply(&self, out: &mut [Lanes<f32>; 3]) {
         match self {
             Self::RgbBytes => (),
             Self::Rgb(scales) => scale(scales, out),
@@ -93,17 +93,17 @@ fn scale(scales: &[f32; 3], out: &mut [Lanes<f32>; 3]) {
 }
 
 /// A code as `videoconvert` multiplies it: minus 128, in both bytes of 16 bits.
-pub type Spread = i16;
+pub(crate) type Spread = i16;
 
 /// The spread form of a code.
 #[inline(always)]
-pub fn spread(code: u8) -> Spread {
+pub(crate) fn spread(code: u8) -> Spread {
     (u16::from(code ^ 0x80) * 0x0101) as i16
 }
 
 /// Coefficients of Y′CbCr → R′G′B′ in 256ths.
 #[derive(Debug, Clone, Copy)]
-pub struct YuvToRgb {
+pub(crate) struct YuvToRgb {
     luma: i16,
     /// See [`ColorMatrix::chroma_weights`](crate::image::ColorMatrix::chroma_weights).
     chroma: [i16; 4],
@@ -125,7 +125,7 @@ impl YuvToRgb {
 
     /// Writes red, green and blue, whole numbers of 0…255.
     #[inline(always)]
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         [luma, cb, cr]: &[Lanes<Spread>; 3],
         [red, green, blue]: &mut [Lanes<f32>; 3],
@@ -155,14 +155,14 @@ fn level(signed: i16) -> f32 {
 
 /// From luma codes to levels.
 #[derive(Clone, Copy)]
-pub struct GrayLevels {
+pub(crate) struct GrayLevels {
     black: f32,
     scale: f32,
 }
 
 impl GrayLevels {
     /// For codes of `depth` bits.
-    pub fn new(depth: u32, range: ColorRange) -> Self {
+    pub(crate) fn new(depth: u32, range: ColorRange) -> Self {
         let (black, span) = range.luma_span(depth);
         Self {
             black: black as f32,
@@ -172,13 +172,13 @@ impl GrayLevels {
 
     /// The level of a code, rounded.
     #[inline(always)]
-    pub fn level(self, code: f32) -> f32 {
+    pub(crate) fn level(self, code: f32) -> f32 {
         round(((code - self.black) * self.scale).clamp(0.0, 255.0))
     }
 }
 
 /// From codes of Y′CbCr to levels of R′G′B′.
-pub struct Matrix {
+pub(crate) struct Matrix {
     luma: GrayLevels,
     /// The code of no chroma.
     middle: f32,

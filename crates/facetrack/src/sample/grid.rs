@@ -6,16 +6,16 @@ use crate::geometry::{Affine, RotatedRect};
 
 /// Number of tensor elements that are processed together: some SIMD registers, and a divisor of the
 /// networks' input widths.
-pub const LANES: usize = 64;
+pub(super) const LANES: usize = 64;
 
 /// One value for each element of a run of [`LANES`] elements in a tensor row.
-pub type Lanes<T> = [T; LANES];
+pub(super) type Lanes<T> = [T; LANES];
 
 /// Binary digits after the point of rounded positions in pixels: OpenCV's `INTER_BITS`.
-pub const STEP_BITS: u32 = 5;
+pub(super) const STEP_BITS: u32 = 5;
 
 /// Steps in a pixel.
-pub const STEPS: i32 = 1 << STEP_BITS;
+pub(super) const STEPS: i32 = 1 << STEP_BITS;
 
 /// Binary digits after the point of a running position, which counts 32nds of a pixel. With
 /// [`FARTHEST`] = 2²⁴ pixels = 2²⁹ steps a position needs 30 digits before it.
@@ -23,7 +23,7 @@ const FRACTION_BITS: u32 = 32;
 
 /// The positions of all tensor elements in the image.
 #[derive(Debug, Clone, Copy)]
-pub struct Grid {
+pub(super) struct Grid {
     /// Image position of tensor element (0, 0).
     origin: [f64; 2],
     /// From one column to the next.
@@ -35,7 +35,7 @@ pub struct Grid {
 impl Grid {
     /// The grid of `width`×`height` elements over `roi`. A displayed column spans `column_scale`
     /// stored columns.
-    pub fn new(
+    pub(super) fn new(
         roi: &RotatedRect,
         width: usize,
         height: usize,
@@ -65,7 +65,7 @@ impl Grid {
     }
 
     /// The same grid in stored pixels. A displayed column spans `scale` stored columns.
-    pub fn stored(self, scale: f64) -> Self {
+    pub(super) fn stored(self, scale: f64) -> Self {
         let along_rows = |[x, y]: [f64; 2]| [x * scale, y];
         Self {
             origin: along_rows(self.origin),
@@ -75,7 +75,7 @@ impl Grid {
     }
 
     /// The grid as a transform.
-    pub fn image_from_tensor(&self) -> Affine {
+    pub(super) fn image_from_tensor(&self) -> Affine {
         Affine {
             xx: self.per_column[0] as f32,
             xy: self.per_row[0] as f32,
@@ -87,7 +87,7 @@ impl Grid {
     }
 
     /// The pixel of element (0, 0), if elements coincide with pixels, one to one.
-    pub fn whole_pixels(&self) -> Option<[i32; 2]> {
+    pub(super) fn whole_pixels(&self) -> Option<[i32; 2]> {
         let is_straight = self.per_column == [1.0, 0.0] && self.per_row == [0.0, 1.0];
         let is_whole = self.origin.iter().all(|position| position.fract() == 0.0);
         (is_straight && is_whole).then_some(self.origin.map(|position| position as i32))
@@ -95,7 +95,7 @@ impl Grid {
 
     /// One coordinate (0 = x, 1 = y) of [`LANES`] elements from (`column`, `row`) on, in steps.
     #[inline(always)]
-    pub fn positions(&self, axis: usize, column: usize, row: usize) -> Lanes<i32> {
+    pub(super) fn positions(&self, axis: usize, column: usize, row: usize) -> Lanes<i32> {
         let one = STEPS as f64 * (1u64 << FRACTION_BITS) as f64;
         let start = self.origin[axis]
             + self.per_column[axis] * column as f64

@@ -16,7 +16,13 @@ use crate::instructions::level;
 
 /// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the
 /// positions of `grid`. Both are in stored pixels.
-pub fn fill(image: &ImageView, crop: &Crop, grid: &Grid, window: &Window, tensor: &mut [f32]) {
+pub(super) fn fill(
+    image: &ImageView,
+    crop: &Crop,
+    grid: &Grid,
+    window: &Window,
+    tensor: &mut [f32],
+) {
     let target = Target { crop, grid, window };
     match image.pixels() {
         Pixels::Samples(layout, arithmetic) => {

@@ -11,12 +11,12 @@ const WHOLE: f32 = 8_388_608.0;
 
 /// The nearest level.
 #[inline(always)]
-pub fn round(value: f32) -> f32 {
+pub(super) fn round(value: f32) -> f32 {
     (value + HALF_A_DIGIT + WHOLE) - WHOLE
 }
 
 /// The nearest level as a byte.
 #[inline(always)]
-pub fn code(value: f32) -> u8 {
+pub(super) fn code(value: f32) -> u8 {
     (value + HALF_A_DIGIT + WHOLE).to_bits() as u8
 }

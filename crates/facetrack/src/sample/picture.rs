@@ -5,14 +5,14 @@ use crate::image::{PixelRows, Plane, ROW_GROUP};
 
 /// The unpacked rows of a frame that a crop reads. Other rows stay zero: the system provides memory
 /// only for pages that are written.
-pub struct Picture {
+pub(super) struct Picture {
     data: Vec<u8>,
     stride: usize,
 }
 
 impl Picture {
     /// Unpacks the rows of a frame of `width`×`height` pixels for which `is_needed` returns true.
-    pub fn unpack(
+    pub(super) fn unpack(
         source: &dyn PixelRows,
         [width, height]: [usize; 2],
         is_needed: impl Fn(usize) -> bool,
@@ -26,7 +26,7 @@ impl Picture {
     }
 
     /// Its only plane.
-    pub fn plane(&self) -> Plane<'_> {
+    pub(super) fn plane(&self) -> Plane<'_> {
         Plane {
             data: &self.data,
             stride: self.stride,

@@ -11,7 +11,7 @@
 mod channel;
 mod samples;
 
-pub use samples::{Samples, spans};
+pub(super) use samples::{Samples, spans};
 
 use super::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use super::level::round;
@@ -67,14 +67,14 @@ impl Neighbours {
 }
 
 /// Neighbors of positions in a plane.
-pub struct Raster {
+pub(super) struct Raster {
     x: Neighbours,
     y: Neighbours,
 }
 
 /// A plane to read vertical neighbors from.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
+pub(super) struct Rows<'a> {
     /// The plane without its last row.
     upper: &'a [u8],
     /// The plane without its first row, as long as `upper`, so that one bounds check is enough for

@@ -13,7 +13,7 @@ const TOLERANCE: Duration = Duration::from_millis(20);
 
 /// The latency that was measured and the one that was reported.
 #[derive(Debug, Default)]
-pub struct Latency {
+pub(super) struct Latency {
     /// Cost of a slow analysis.
     pub cost: Duration,
     /// The latency to report.
@@ -24,7 +24,7 @@ pub struct Latency {
 
 impl Latency {
     /// An analysis took `cost`, in a stream with this frame period.
-    pub fn update(&mut self, cost: Duration, period: Option<Duration>) {
+    pub(super) fn update(&mut self, cost: Duration, period: Option<Duration>) {
         self.cost = match self.cost.checked_sub(cost) {
             None => cost,
             Some(difference) => self.cost - difference / DECAY,

@@ -8,11 +8,11 @@ use super::{Inputs, Video, names};
 
 /// Paths with the links in their folders resolved, each folder once.
 #[derive(Default)]
-pub struct Places(HashMap<PathBuf, PathBuf>);
+pub(crate) struct Places(HashMap<PathBuf, PathBuf>);
 
 impl Places {
     /// The path of a file.
-    pub fn of(&mut self, path: &Path) -> PathBuf {
+    pub(crate) fn of(&mut self, path: &Path) -> PathBuf {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let Some((folder, name)) = path.parent().zip(path.file_name()) else {
             return path;
@@ -25,7 +25,7 @@ impl Places {
 
 /// Leaves out videos that are named twice, and refuses those whose files would replace an input or
 /// those of another video. `lists` are inputs, too.
-pub fn keep(inputs: &mut Inputs, lists: &[&Path]) {
+pub(super) fn keep(inputs: &mut Inputs, lists: &[&Path]) {
     let mut places = Places::default();
     let mut named = HashSet::new();
     let Inputs { videos, notes } = inputs;

@@ -16,7 +16,7 @@ use facetrack_assets::file;
 
 /// Versions that a CUDA provider needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// Major version of CUDA.
     pub cuda: u32,
     /// Major version of TensorRT, if its provider is needed as well.
@@ -28,7 +28,7 @@ impl Needs {
     ///
     /// # Errors
     /// Why that can't be read from the file.
-    pub fn of_provider(provider: &Path) -> Result<Self, String> {
+    pub(crate) fn of_provider(provider: &Path) -> Result<Self, String> {
         Ok(Self {
             cuda: version_of("libcudart.so.", provider, "CUDA")?,
             tensorrt: None,
@@ -39,7 +39,7 @@ impl Needs {
     ///
     /// # Errors
     /// Why that can't be read from the file.
-    pub fn with_tensorrt(self, provider: &Path) -> Result<Self, String> {
+    pub(crate) fn with_tensorrt(self, provider: &Path) -> Result<Self, String> {
         Ok(Self {
             tensorrt: Some(version_of("libnvinfer.so.", provider, "TensorRT")?),
             ..self
@@ -51,7 +51,7 @@ impl Needs {
     ///
     /// # Errors
     /// [`Fault::OldDriverForRuntime`].
-    pub fn check_driver(&self, driver: &str) -> Result<(), Fault> {
+    pub(crate) fn check_driver(&self, driver: &str) -> Result<(), Fault> {
         let major = driver
             .split('.')
             .next()
@@ -67,7 +67,7 @@ impl Needs {
     }
 
     /// Its libraries, those that others need first.
-    pub fn libraries(&self) -> Vec<Library> {
+    pub(crate) fn libraries(&self) -> Vec<Library> {
         let Self { cuda, tensorrt } = *self;
         // `_get_cufft_version`.
         let cufft = if cuda >= 13 { 12 } else { 11 };
@@ -133,7 +133,7 @@ const CUDNN: [&str; 8] = [
 
 /// One library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Library {
+pub(crate) struct Library {
     /// Its file's name.
     pub file: String,
     /// The Python package that brings it, as pip names it.

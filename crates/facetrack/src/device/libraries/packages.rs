@@ -52,7 +52,7 @@ pub const PYTHON_PACKAGES: [PythonPackages; 2] = [
 
 /// The package with the version that fits CUDA `cuda`, as pip names it; without a version if none is
 /// known.
-pub fn requirement(cuda: u32, package: &str) -> String {
+pub(super) fn requirement(cuda: u32, package: &str) -> String {
     let releases = PYTHON_PACKAGES.iter().filter(|it| it.cuda == cuda);
     let mut libraries = releases.flat_map(|it| it.libraries);
     let is_wanted = |library: &&&str| library.split("==").next() == Some(package);

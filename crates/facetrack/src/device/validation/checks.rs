@@ -8,12 +8,12 @@ use crate::device::{Cuda, DriverInfo, Gpu, Request};
 
 /// Major version of the oldest driver that will do: the table in the documentation; the first one
 /// for CUDA 12.
-pub const MIN_DRIVER: u32 = 525;
+pub(super) const MIN_DRIVER: u32 = 525;
 
 /// Oldest compute capability that will do, Turing's: the table in the documentation.
-pub const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
+pub(super) const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
 
-pub fn device(request: &Request, probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
+pub(super) fn device(request: &Request, probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
     let driver = probe.driver(request).map_err(Fault::NoDriver)?;
     if driver.devices == 0 {
         return Err(Fault::NoDevice(driver.version));
@@ -21,7 +21,7 @@ pub fn device(request: &Request, probe: &mut dyn Probe) -> Result<DriverInfo, Fa
     Ok(driver)
 }
 
-pub fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
+pub(super) fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
     let version = &driver.version;
     let major = version.split('.').next().unwrap_or_default();
     match major.parse::<u32>() {
@@ -31,7 +31,10 @@ pub fn driver_version(driver: &DriverInfo) -> Result<String, Fault> {
 }
 
 /// The requested GPU, or the GPU with the most free memory among those that are new enough.
-pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a Gpu), Fault> {
+pub(super) fn chosen<'a>(
+    request: &Request,
+    driver: &'a DriverInfo,
+) -> Result<(u32, &'a Gpu), Fault> {
     let gpus = &driver.gpus;
     let none = || Fault::HiddenDevices(driver.devices);
     let Some(id) = request.gpu_id else {
@@ -47,7 +50,7 @@ pub fn chosen<'a>(request: &Request, driver: &'a DriverInfo) -> Result<(u32, &'a
         .ok_or(Fault::NoSuchGpu { id, last })
 }
 
-pub fn compute_capability(gpu: &Gpu) -> Result<String, Fault> {
+pub(super) fn compute_capability(gpu: &Gpu) -> Result<String, Fault> {
     if gpu.compute_capability < MIN_COMPUTE_CAPABILITY {
         return Err(Fault::OldGpu(gpu.clone()));
     }
@@ -55,7 +58,7 @@ pub fn compute_capability(gpu: &Gpu) -> Result<String, Fault> {
     Ok(format!("{major}.{minor}"))
 }
 
-pub fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
+pub(super) fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
     let (free, required) = (gpu.free_memory, request.min_free_vram);
     if free < required {
         return Err(Fault::FreeMemory { free, required });
@@ -64,7 +67,7 @@ pub fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault> {
 }
 
 /// Too little memory, in words.
-pub fn insufficient(free: u64, required: u64) -> String {
+pub(crate) fn insufficient(free: u64, required: u64) -> String {
     format!(
         "insufficient VRAM ({} GiB free < {} GiB required)",
         gib(free),
@@ -72,7 +75,7 @@ pub fn insufficient(free: u64, required: u64) -> String {
     )
 }
 
-pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
+pub(super) fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
     Cuda {
         index,
         visible_devices: request.visible_devices.clone(),
@@ -84,7 +87,7 @@ pub fn placement(request: &Request, index: u32, gpu: &Gpu) -> Cuda {
 }
 
 /// Bytes as GiB with one decimal, rounded down, for free memory.
-pub fn gib(bytes: u64) -> String {
+pub(crate) fn gib(bytes: u64) -> String {
     decimal((u128::from(bytes) * 10) >> 30)
 }
 

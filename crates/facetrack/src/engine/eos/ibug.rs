@@ -34,7 +34,7 @@ const VERTICES: [usize; 68] = [
 ];
 
 /// iBUG's landmarks of a `mesh`; `None` for another scheme.
-pub fn from_mesh(mesh: &Landmarks) -> Option<Landmarks> {
+pub(super) fn from_mesh(mesh: &Landmarks) -> Option<Landmarks> {
     let points = &mesh.points;
     let points: Option<Vec<_>> = VERTICES.iter().map(|i| points.get(*i).copied()).collect();
     let is_mesh = mesh.scheme == LandmarkScheme::MediaPipe478;

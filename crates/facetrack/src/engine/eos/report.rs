@@ -10,7 +10,7 @@ use crate::morphable::{FaceModel, Fit};
 use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit, Observation};
 
 /// Converts fits of one model.
-pub struct Reporter {
+pub(super) struct Reporter {
     model: Arc<FaceModel>,
     /// Names of the expressions, shared by all faces.
     expression_names: Arc<[String]>,
@@ -20,7 +20,7 @@ pub struct Reporter {
 
 impl Reporter {
     /// For fits of `model`, with every vertex if `mesh`.
-    pub fn new(model: Arc<FaceModel>, mesh: bool) -> Self {
+    pub(super) fn new(model: Arc<FaceModel>, mesh: bool) -> Self {
         let names = model.expressions().iter();
         Self {
             expression_names: names.map(|expression| expression.name.clone()).collect(),
@@ -33,7 +33,7 @@ impl Reporter {
     ///
     /// # Errors
     /// [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`; `face` is unchanged.
-    pub fn report(
+    pub(super) fn report(
         &self,
         face: &mut Observation,
         fit: Fit,
@@ -100,6 +100,6 @@ fn are_finite(fit: &MorphableFit) -> bool {
 }
 
 /// Whether all coordinates are finite.
-pub fn is_finite(point: &Landmark) -> bool {
+pub(super) fn is_finite(point: &Landmark) -> bool {
     point.x.is_finite() && point.y.is_finite() && point.z.is_finite()
 }

@@ -15,16 +15,16 @@ use facetrack_assets::lock::lock;
 type Script = Box<dyn FnMut(&ArrayViewD<'_, f32>) -> Vec<ArrayD<f32>> + Send>;
 
 /// Shapes of the inputs of each run.
-pub type Runs = Arc<Mutex<Vec<Vec<usize>>>>;
+pub(super) type Runs = Arc<Mutex<Vec<Vec<usize>>>>;
 
-pub struct Fake {
+pub(super) struct Fake {
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
     script: Mutex<Script>,
     pub runs: Runs,
 }
 
-pub fn spec(shape: &[Option<usize>]) -> TensorSpec {
+pub(super) fn spec(shape: &[Option<usize>]) -> TensorSpec {
     TensorSpec {
         name: String::new(),
         shape: shape.to_vec(),
@@ -32,7 +32,7 @@ pub fn spec(shape: &[Option<usize>]) -> TensorSpec {
 }
 
 impl Fake {
-    pub fn new(
+    pub(super) fn new(
         input: &[Option<usize>],
         outputs: &[&[Option<usize>]],
         script: impl FnMut(&ArrayViewD<'_, f32>) -> Vec<ArrayD<f32>> + Send + 'static,
@@ -46,7 +46,7 @@ impl Fake {
     }
 
     /// A network that says `answer` of the pixels of each face.
-    pub fn of_faces(
+    pub(super) fn of_faces(
         batch: Option<usize>,
         side: usize,
         values: usize,
@@ -61,7 +61,7 @@ impl Fake {
         })
     }
 
-    pub fn opened(self, module: Module) -> Opened {
+    pub(super) fn opened(self, module: Module) -> Opened {
         Opened {
             module,
             model: Box::new(self),

@@ -14,7 +14,7 @@ use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks
 ///
 /// # Errors
 /// [`ModelError::Run`].
-pub fn measure(
+pub(super) fn measure(
     networks: &mut [FaceNetwork],
     image: &ImageView<'_>,
     faces: &mut [Observation],

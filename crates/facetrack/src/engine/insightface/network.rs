@@ -16,7 +16,7 @@ use crate::sample::{Border, CHANNELS, Crop, ValueRange};
 const ALONE: Batch = Batch::UpTo(1);
 
 /// The network.
-pub struct FaceNetwork {
+pub(super) struct FaceNetwork {
     /// Its task.
     pub module: Module,
     network: Network,
@@ -30,7 +30,7 @@ pub struct FaceNetwork {
 
 /// Number of faces in a run of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Batch {
+pub(super) enum Batch {
     /// As many as there are, up to this number.
     UpTo(usize),
     /// This number. Fewer faces are padded, because ONNX Runtime prepares the convolutions of a GPU
@@ -57,7 +57,7 @@ impl Batch {
 
 /// The network's answer for a face.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub(super) struct Answer {
     /// As many as [`FaceNetwork::values`].
     pub values: Vec<f32>,
     /// Takes pixels of the network's input to the frame.
@@ -73,7 +73,7 @@ impl FaceNetwork {
     /// [`ModelError::Tensors`] when it has other tensors, or if faces cannot be aligned to the input
     /// of an embedding network. [`ModelError::Run`] when it does not run, or if its outputs are not
     /// finite.
-    pub fn new(opened: Opened, batch: Batch) -> Result<Self, ModelError> {
+    pub(super) fn new(opened: Opened, batch: Batch) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some((takes_many, side, values)) = sizes else {
             let expected = "a network of faces ([any, 3, side, side] to [any, values])".to_owned();
@@ -117,7 +117,7 @@ impl FaceNetwork {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         image: &ImageView<'_>,
         regions: &[Option<RotatedRect>],

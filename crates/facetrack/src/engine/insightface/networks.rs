@@ -22,7 +22,7 @@ use crate::profile;
 const FACE: usize = 112;
 
 /// The networks of a pack, ready to run.
-pub struct Networks {
+pub(super) struct Networks {
     /// Finds faces.
     detector: Detector,
     /// Measure each face.
@@ -39,7 +39,7 @@ impl Networks {
     /// # Errors
     /// If one does not run or has other tensors, if there is no detector, or if a network that was
     /// asked for is missing.
-    pub fn new(
+    pub(super) fn new(
         opened: Vec<Opened>,
         runtimes: Runtimes,
         folder: &Path,
@@ -79,7 +79,7 @@ impl Networks {
     }
 
     /// Describes an engine with these networks.
-    pub fn info(&self) -> EngineInfo {
+    pub(super) fn info(&self) -> EngineInfo {
         EngineInfo {
             key_points: self.detector.key_points(),
             models: self.files.clone(),

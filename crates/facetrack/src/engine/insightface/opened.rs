@@ -28,4 +28,4 @@ pub struct Opened {
 }
 
 /// The fields `model`, `rest` and `boxes` of an [`Opened`].
-pub type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);
+pub(super) type Layers = (Box<dyn Model>, Option<Rest>, Option<Boxes>);

@@ -18,7 +18,7 @@ const FITTED: usize = 48;
 const LEVEL: f64 = 9.0 * std::f64::consts::PI / 180.0;
 
 /// Finds poses.
-pub struct PoseFinder {
+pub(super) struct PoseFinder {
     /// Points of the face: x to the right of the image, y up, z to the viewer; the unit is about
     /// the width of a face.
     face: Vec<Vector3<f64>>,
@@ -29,7 +29,7 @@ pub struct PoseFinder {
 
 impl PoseFinder {
     /// Prepares the face.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (sin, cos) = libm::sincos(LEVEL);
         let level = |[x, y, z]: [f32; 3]| {
             let [x, y, z] = [x, y, z].map(f64::from);
@@ -52,7 +52,7 @@ impl PoseFinder {
     /// translation is the position of the tip of the nose relative to the centre of the frame, in
     /// units of the face, at depth 0. `None` for another scheme, and for points that determine no
     /// pose.
-    pub fn find(&self, landmarks: &Landmarks, size: (usize, usize)) -> Option<HeadPose> {
+    pub(super) fn find(&self, landmarks: &Landmarks, size: (usize, usize)) -> Option<HeadPose> {
         if landmarks.scheme != LandmarkScheme::Ibug68 || landmarks.points.len() < FITTED {
             return None;
         }

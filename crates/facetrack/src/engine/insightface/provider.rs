@@ -11,7 +11,7 @@ use crate::model::runtime::{Provider, Transfer};
 
 /// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
 /// other function places a network on a GPU.
-pub fn choose(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
+pub(super) fn choose(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
     let Placement::Cuda(cuda) = placement else {
         return Provider::Cpu;
     };
@@ -49,7 +49,7 @@ const MAX_FACES_ON_CPU: usize = 64;
 const FACES_ON_GPU: usize = 4;
 
 /// Number of faces in a run at `placement`.
-pub fn batch(placement: &Placement) -> Batch {
+pub(super) fn batch(placement: &Placement) -> Batch {
     match placement {
         Placement::Cpu => Batch::UpTo(MAX_FACES_ON_CPU),
         Placement::Cuda(_) => Batch::Exactly(FACES_ON_GPU),
@@ -58,13 +58,13 @@ pub fn batch(placement: &Placement) -> Batch {
 
 /// Whether the networks make their first runs at the same time. These runs prepare a GPU's
 /// convolutions. If that measures their speed, no other network may run.
-pub fn are_tried_at_once(placement: &Placement) -> bool {
+pub(super) fn are_tried_at_once(placement: &Placement) -> bool {
     matches!(placement, Placement::Cuda(cuda) if !cuda.tuning.measures_speed())
 }
 
 /// Precision of the networks at `placement`, if a pack leaves the choice. A CPU is slow in half
 /// precision.
-pub fn precision(placement: &Placement) -> Precision {
+pub(super) fn precision(placement: &Placement) -> Precision {
     match placement {
         Placement::Cuda(cuda) if cuda.tuning.fp16 => Precision::Half,
         _ => Precision::Single,
@@ -73,7 +73,7 @@ pub fn precision(placement: &Placement) -> Precision {
 
 /// How a network's inputs and outputs are transferred. A TensorRT engine is a single launch without
 /// a CUDA graph.
-pub fn transfer(provider: Provider) -> Transfer {
+pub(super) fn transfer(provider: Provider) -> Transfer {
     let Provider::Cuda(CudaProvider { tuning, .. }) = provider else {
         return Transfer::Copied;
     };

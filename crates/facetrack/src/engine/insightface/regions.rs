@@ -26,19 +26,19 @@ const WIDE_SIDE: usize = 128;
 const WIDE_MARGIN: f32 = 8.0;
 
 /// The square around a face: `transform` without rotation.
-pub fn around(bbox: &Rect) -> RotatedRect {
+pub(super) fn around(bbox: &Rect) -> RotatedRect {
     RotatedRect::square(bbox.center(), bbox.width.max(bbox.height) * MARGIN)
 }
 
 /// Whether there is an aligned image of `side`×`side` pixels.
-pub fn is_aligned_side(side: usize) -> bool {
+pub(super) fn is_aligned_side(side: usize) -> bool {
     side > 0 && (side.is_multiple_of(ALIGNED_SIDE) || side.is_multiple_of(WIDE_SIDE))
 }
 
 /// The square whose `side`×`side` pixels show the five key points of a face as closely as possible
 /// at their places in an aligned image: `norm_crop`. `None` unless there are five points, and for
 /// points that coincide or are not finite.
-pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
+pub(super) fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
     let key_points: &[Point; 5] = key_points.try_into().ok()?;
     let wanted = aligned_points(side);
     let [from, to] = [&wanted, key_points].map(mean);
@@ -70,7 +70,7 @@ pub fn aligned(key_points: &[Point], side: usize) -> Option<RotatedRect> {
 }
 
 /// [`ALIGNED`] in an image of `side`×`side` pixels.
-pub fn aligned_points(side: usize) -> [Point; 5] {
+pub(super) fn aligned_points(side: usize) -> [Point; 5] {
     let (unit, margin) = if side.is_multiple_of(ALIGNED_SIDE) {
         (ALIGNED_SIDE, 0.0)
     } else {

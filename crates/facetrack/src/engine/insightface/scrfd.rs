@@ -2,10 +2,10 @@
 //! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
 //! `heads` decodes the outputs, `rest` saves work where the input is black, `boxes` where no face is.
 
-pub mod boxes;
+pub(super) mod boxes;
 mod heads;
 mod letterbox;
-pub mod rest;
+pub(super) mod rest;
 
 use super::opened::Opened;
 use super::{DET_SIZE, MAX_WIDTH, NMS_THRESHOLD};
@@ -16,24 +16,24 @@ use crate::image::ImageView;
 use crate::model::{Model, ModelError};
 use crate::nms::{self, Detection};
 use crate::sample::{Border, CHANNELS, Crop, ValueRange};
-pub use boxes::Boxes;
+pub(super) use boxes::Boxes;
 use heads::Candidate;
-pub use heads::Heads;
+pub(super) use heads::Heads;
 use letterbox::Letterbox;
-pub use rest::Rest;
+pub(super) use rest::Rest;
 
 /// The side of an input is a multiple of this, or of a larger number.
-pub const MULTIPLE: usize = 32;
+pub(super) const MULTIPLE: usize = 32;
 
 /// Side of the second input of `det-size=0`, px: `DEFAULT_DET_SIZES` in `face_analysis.py`. Faces that
 /// fill the frame are found in it.
 const CLOSE: usize = 128;
 
 /// The largest number that the side of an input has to be a multiple of, px.
-pub const LARGEST_MULTIPLE: usize = 128;
+pub(super) const LARGEST_MULTIPLE: usize = 128;
 
 /// Finds faces.
-pub struct Detector {
+pub(super) struct Detector {
     /// The network, or its first layers.
     network: Network,
     /// The layers after the first ones.
@@ -62,7 +62,11 @@ impl Detector {
     /// # Errors
     /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
     /// its outputs are not finite.
-    pub fn new(opened: Opened, config: &EngineConfig, side: usize) -> Result<Self, ModelError> {
+    pub(super) fn new(
+        opened: Opened,
+        config: &EngineConfig,
+        side: usize,
+    ) -> Result<Self, ModelError> {
         let outputs = match &opened.rest {
             None => opened.model.outputs(),
             Some(rest) => rest.outputs(),
@@ -100,12 +104,12 @@ impl Detector {
     }
 
     /// Key points that a face has.
-    pub fn key_points(&self) -> usize {
+    pub(super) fn key_points(&self) -> usize {
         self.heads.key_points()
     }
 
     /// Longer side of the network's input, px.
-    pub fn side(&self) -> usize {
+    pub(super) fn side(&self) -> usize {
         let [width, height] = self.input_size();
         width.max(height)
     }
@@ -115,7 +119,7 @@ impl Detector {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn detect(
+    pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,
         least_score: f32,
@@ -243,7 +247,7 @@ impl Detector {
 }
 
 /// Side of the square that frames are fitted into, px, for any network.
-pub fn wanted_side(config: &EngineConfig) -> usize {
+pub(super) fn wanted_side(config: &EngineConfig) -> usize {
     match config.insightface.det_size {
         0 => DET_SIZE.min(limit(config)),
         side => side.min(limit(config)),

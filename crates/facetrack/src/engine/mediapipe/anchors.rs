@@ -11,11 +11,11 @@ use crate::geometry::Point;
 const GRIDS: [(usize, usize); 2] = [(16, 2), (8, 6)];
 
 /// Number of anchors.
-pub const COUNT: usize = 896;
+pub(super) const COUNT: usize = 896;
 
 /// Centres of the anchors in the order of the detector's output, in units of the input's sides. All
 /// have the size 1×1.
-pub fn centers() -> Vec<Point> {
+pub(super) fn centers() -> Vec<Point> {
     GRIDS
         .into_iter()
         .flat_map(|(cells, per_cell)| {

@@ -23,7 +23,7 @@ const SUBSET: [usize; 146] = [
 
 /// Measures expressions.
 #[derive(Clone)]
-pub struct BlendshapeNetwork {
+pub(crate) struct BlendshapeNetwork {
     network: Network,
     names: Arc<[String]>,
 }
@@ -33,7 +33,7 @@ impl BlendshapeNetwork {
     ///
     /// # Errors
     /// When the model has other tensors or does not run.
-    pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
         let contract = Contract {
             name: "face blendshapes",
             input: vec![1, SUBSET.len(), 2],
@@ -50,7 +50,10 @@ impl BlendshapeNetwork {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn measure(&mut self, landmarks: &Landmarks) -> Result<Option<Blendshapes>, ModelError> {
+    pub(crate) fn measure(
+        &mut self,
+        landmarks: &Landmarks,
+    ) -> Result<Option<Blendshapes>, ModelError> {
         let input = self.network.input().chunks_exact_mut(2);
         for (slot, index) in input.zip(SUBSET) {
             let Some(point) = landmarks.points.get(index) else {

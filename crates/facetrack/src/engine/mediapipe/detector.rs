@@ -31,7 +31,7 @@ const SCORE_CLIP: f32 = 100.0;
 const MAX_IOU: f32 = 0.5;
 
 /// Finds faces in whole images.
-pub struct Detector {
+pub(super) struct Detector {
     network: Network,
     anchors: Vec<Point>,
 }
@@ -41,7 +41,7 @@ impl Detector {
     ///
     /// # Errors
     /// When the model has other tensors or does not run.
-    pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
+    pub(super) fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
         let contract = Contract {
             name: "face detector",
             input: vec![1, CHANNELS, SIDE, SIDE],
@@ -57,7 +57,7 @@ impl Detector {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn detect(
+    pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,
         min_score: f32,

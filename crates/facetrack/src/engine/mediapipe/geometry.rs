@@ -19,7 +19,7 @@ const VERTICAL_FOV_DEGREES: f64 = 63.0;
 const NEAR: f64 = 1.0;
 
 /// Metres for each unit of the translation of a pose: the canonical face is in centimetres.
-pub const METRES: f32 = 0.01;
+pub(crate) const METRES: f32 = 0.01;
 
 /// Number of mesh landmarks. The iris landmarks follow them and are not used.
 const MESH_COUNT: usize = 468;
@@ -58,7 +58,7 @@ struct WeightedLandmark {
 
 /// The canonical face.
 #[derive(Debug, Clone)]
-pub struct FaceGeometry {
+pub(crate) struct FaceGeometry {
     /// The landmarks that move with the head and not with the expression, and their sources:
     /// right-handed, cm, the face looking along +z. They have no targets yet.
     basis: Vec<(usize, Correspondence)>,
@@ -69,7 +69,7 @@ impl FaceGeometry {
     ///
     /// # Errors
     /// The error in the bytes.
-    pub fn from_metadata(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn from_metadata(bytes: &[u8]) -> Result<Self, String> {
         let metadata = Metadata::decode(bytes).map_err(|e| e.to_string())?;
         let vertices = metadata.canonical_mesh.unwrap_or_default().vertex_buffer;
         if vertices.len() != MESH_COUNT * VERTEX_VALUES {
@@ -91,7 +91,11 @@ impl FaceGeometry {
 
     /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels;
     /// `None` when they do not determine one.
-    pub fn pose(&self, landmarks: &Landmarks, frame_size: (usize, usize)) -> Option<HeadPose> {
+    pub(crate) fn pose(
+        &self,
+        landmarks: &Landmarks,
+        frame_size: (usize, usize),
+    ) -> Option<HeadPose> {
         let screen = Screen::new(landmarks, frame_size)?;
         let first = self.fit(|i| flip(screen.points[i]))?.scale;
         let second = self.fit(|i| flip(screen.unproject(i, first)))?.scale;
@@ -175,4 +179,4 @@ fn flip(p: Vector3<f64>) -> Vector3<f64> {
 }
 
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;

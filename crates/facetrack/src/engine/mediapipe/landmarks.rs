@@ -15,7 +15,7 @@ use crate::sample::{Border, CHANNELS, Crop, FARTHEST, ValueRange};
 const SIDE: usize = 256;
 
 /// Number of landmarks: 468 of the mesh, 10 of the irises.
-pub const COUNT: usize = 478;
+pub(super) const COUNT: usize = 478;
 
 /// Measures faces.
 #[derive(Clone)]

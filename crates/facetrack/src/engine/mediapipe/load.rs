@@ -50,7 +50,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 ///
 /// # Errors
 /// Those of [`load`].
-pub fn load_mesh(
+pub(crate) fn load_mesh(
     model: Option<&Path>,
     config: &EngineConfig,
     opener: &Opener<'_>,
@@ -65,7 +65,7 @@ pub fn load_mesh(
 ///
 /// # Errors
 /// Those of [`load`].
-pub fn load_landmarks(
+pub(crate) fn load_landmarks(
     model: Option<&Path>,
     config: &EngineConfig,
     opener: &Opener<'_>,

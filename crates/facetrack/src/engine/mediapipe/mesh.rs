@@ -8,7 +8,7 @@ use crate::observation::Observation;
 use crate::parallel;
 
 /// Derives blendshapes and pose from landmarks.
-pub struct MeshReader {
+pub(crate) struct MeshReader {
     /// One for each thread.
     pub blendshapes: Vec<BlendshapeNetwork>,
     /// The canonical face; without it there is no pose.

@@ -5,7 +5,7 @@ use nalgebra::{Matrix3, SVD, Vector3};
 
 /// A point in two spaces, and how much it counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Correspondence {
+pub(super) struct Correspondence {
     /// Its position.
     pub source: Vector3<f64>,
     /// Its target position.
@@ -16,7 +16,7 @@ pub struct Correspondence {
 
 /// Turns, scales and moves.
 #[derive(Debug, Clone, Copy)]
-pub struct Similarity {
+pub(super) struct Similarity {
     /// Without reflection.
     pub rotation: Matrix3<f64>,
     /// More than 0.
@@ -37,7 +37,7 @@ const MAX_ITERATIONS: usize = 100;
 ///
 /// Akca: "Generalized Procrustes analysis and its applications in photogrammetry", 2003, section
 /// 2.4, without reflections (Gower, Dijksterhuis: "Procrustes Problems", section 4.6).
-pub fn solve(points: &[Correspondence]) -> Option<Similarity> {
+pub(super) fn solve(points: &[Correspondence]) -> Option<Similarity> {
     let total: f64 = points.iter().map(|p| p.weight).sum();
     if total.is_nan() || total <= EPSILON {
         return None;

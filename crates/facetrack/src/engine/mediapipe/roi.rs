@@ -7,7 +7,7 @@ use crate::observation::{Landmark, Origin};
 
 /// A region that may hold a face.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Roi {
+pub(crate) struct Roi {
     /// The region.
     pub rect: RotatedRect,
     /// How it was found.
@@ -28,7 +28,7 @@ const EYE_LANDMARKS: (usize, usize) = (33, 263);
 
 impl Roi {
     /// The region around a detection; `None` if the detection has no extent or no eyes.
-    pub fn from_detection(detection: &Detection) -> Option<Self> {
+    pub(crate) fn from_detection(detection: &Detection) -> Option<Self> {
         let eye = |index: usize| detection.key_points.get(index).copied();
         let Rect { width, height, .. } = detection.bbox;
         Self::usable(
@@ -43,7 +43,7 @@ impl Roi {
 
     /// The square region around landmarks, for the next frame; `None` where they have no extent or
     /// no place.
-    pub fn from_landmarks(landmarks: &[Landmark]) -> Option<Self> {
+    pub(crate) fn from_landmarks(landmarks: &[Landmark]) -> Option<Self> {
         let point = |p: &Landmark| Point::new(p.x, p.y);
         let eye = |index: usize| landmarks.get(index).map(point);
         let extent = Rect::enclosing(landmarks.iter().map(point))?;
@@ -65,7 +65,7 @@ impl Roi {
     }
 
     /// Overlap with another region, 0…1.
-    pub fn iou(&self, other: &Self) -> f32 {
+    pub(crate) fn iou(&self, other: &Self) -> f32 {
         self.upright().iou(&other.upright())
     }
 
@@ -79,7 +79,7 @@ impl Roi {
 
 /// Leaves of the regions that overlap with an IoU above `max_iou` the last one only: a detection
 /// replaces the region that a face was followed to (`AssociationNormRectCalculator`).
-pub fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> {
+pub(super) fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> {
     rois.into_iter().fold(Vec::new(), |mut kept, roi| {
         kept.retain(|earlier: &Roi| earlier.iou(&roi) <= max_iou);
         kept.push(roi);
@@ -88,7 +88,7 @@ pub fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> 
 }
 
 /// Whether regions of different faces overlap. Those with an IoU above `max_iou` show one face.
-pub fn any_meet(rois: &[Roi], max_iou: f32) -> bool {
+pub(super) fn any_meet(rois: &[Roi], max_iou: f32) -> bool {
     rois.iter().enumerate().any(|(number, roi)| {
         let mut overlaps = rois[..number].iter().map(|other| roi.iou(other));
         overlaps.any(|iou| iou > 0.0 && iou <= max_iou)

@@ -22,7 +22,7 @@ use crate::profile;
 const ANY_PRESENCE: f32 = 0.0;
 
 /// Finds faces and their landmarks.
-pub struct YunetMesh {
+pub(crate) struct YunetMesh {
     /// Finds faces.
     pub detector: Detector,
     /// Measure several faces at once, each on a thread of its own.
@@ -34,7 +34,7 @@ impl YunetMesh {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn find(
+    pub(crate) fn find(
         &mut self,
         image: &ImageView<'_>,
         thresholds: &Thresholds,

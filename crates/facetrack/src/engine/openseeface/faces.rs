@@ -31,7 +31,7 @@ use crate::observation::{ModelFit, Observation};
 use blendshapes::Deriver;
 use expression::{Expression, Lesson};
 use fit::{Fit, Places, Points};
-pub use model::POINTS as FACE_POINTS;
+pub(crate) use model::POINTS as FACE_POINTS;
 use normalize::normalized;
 use pnp::Camera;
 use search::{MAX_ERROR, Search};

@@ -32,7 +32,7 @@ struct FaceNetworks {
 }
 
 /// Faces from frame to frame.
-pub struct FaceFinder {
+pub(super) struct FaceFinder {
     detector: Detector,
     /// One per thread.
     networks: Vec<FaceNetworks>,
@@ -45,7 +45,7 @@ pub struct FaceFinder {
 
 impl FaceFinder {
     /// FaceFinder with `networks`.
-    pub fn new(networks: Networks, config: &EngineConfig) -> Self {
+    pub(super) fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         let of_a_face = FaceNetworks {
             landmarks: LandmarkNetwork {

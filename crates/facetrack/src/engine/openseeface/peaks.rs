@@ -16,7 +16,7 @@ use super::LandmarkContract;
 use crate::engine::network::around;
 
 /// Groups of maps: heat, offsets along rows, offsets along columns.
-pub const GROUPS: usize = 3;
+pub(super) const GROUPS: usize = 3;
 
 /// Rows and columns of the cells that an offset depends on.
 const SIDE: usize = 3;

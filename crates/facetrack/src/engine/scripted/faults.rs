@@ -17,11 +17,11 @@ const REDUCED: usize = 320;
 
 /// Number of the frame of each clause, by its verb.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Faults(HashMap<String, u64>);
+pub(super) struct Faults(HashMap<String, u64>);
 
 impl Faults {
     /// Reads a clause.
-    pub fn read(&mut self, verb: &str, pairs: &[(&str, &str)]) -> Result<(), String> {
+    pub(super) fn read(&mut self, verb: &str, pairs: &[(&str, &str)]) -> Result<(), String> {
         self.0
             .insert(verb.to_owned(), read_only("at", verb, pairs)?);
         Ok(())
@@ -38,7 +38,7 @@ impl Faults {
     }
 
     /// The notices of frame `number`.
-    pub fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
+    pub(super) fn notices(&self, number: u64) -> impl Iterator<Item = Notice> + use<> {
         let reduced = self.reason("reduce", number);
         let reduced = reduced.map(|reason| Notice::DetectionSizeReduced {
             det_size: REDUCED,
@@ -54,7 +54,7 @@ impl Faults {
     }
 
     /// Adds the notices of frame `number`. Fails in the frames of `fail`, `panic` and `die`.
-    pub fn apply(&self, number: u64, notices: &mut Vec<Notice>) -> Result<(), EngineError> {
+    pub(super) fn apply(&self, number: u64, notices: &mut Vec<Notice>) -> Result<(), EngineError> {
         notices.extend(self.notices(number));
         assert!(!self.is_at("panic", number), "the script says panic");
         if self.is_at("die", number) {

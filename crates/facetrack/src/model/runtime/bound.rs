@@ -15,7 +15,7 @@ use super::tensor::{fill, floats};
 use super::{Options, Outputs, Provider, Transfer, options_of};
 
 /// Runs a network through tensors that stay, from the second run with inputs of one shape on.
-pub struct Steady {
+pub(super) struct Steady {
     provider: Provider,
     transfer: Transfer,
     /// Shapes of the inputs and outputs of the last run.
@@ -27,7 +27,7 @@ pub struct Steady {
 }
 
 impl Steady {
-    pub fn new(provider: Provider, transfer: Transfer) -> Self {
+    pub(super) fn new(provider: Provider, transfer: Transfer) -> Self {
         Self {
             provider,
             transfer,
@@ -38,7 +38,7 @@ impl Steady {
     }
 
     /// Runs `session`, with `first` if the last run had inputs of other shapes.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         session: &mut Session,
         inputs: &[ArrayViewD<'_, f32>],

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file that the dynamic loader found for the library `name`; `None` if it is unknown.
-pub fn file(name: &Path) -> Option<PathBuf> {
+pub(super) fn file(name: &Path) -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     listed(&maps, name)
 }

@@ -13,7 +13,7 @@ use facetrack_assets::lock::lock;
 
 /// The sessions of a network.
 #[derive(SmartDefault)]
-pub struct Pool<T> {
+pub(super) struct Pool<T> {
     state: Mutex<State<T>>,
     is_returned: Condvar,
     /// Held while a session is opened: users that open the same network wait for one another.
@@ -30,7 +30,7 @@ struct State<T> {
 }
 
 /// A user of a pool. It leaves when dropped.
-pub struct User<T> {
+pub(super) struct User<T> {
     pool: Arc<Pool<T>>,
     runs: usize,
     max_sessions: usize,
@@ -42,7 +42,7 @@ impl<T> User<T> {
     ///
     /// # Errors
     /// Those of `open`.
-    pub fn join<E>(
+    pub(super) fn join<E>(
         pool: &Arc<Pool<T>>,
         [runs, max_sessions]: [usize; 2],
         open: impl Fn() -> Result<T, E>,
@@ -70,7 +70,7 @@ impl<T> User<T> {
     }
 
     /// Does `work` with a session, as soon as one is idle.
-    pub fn with_session<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+    pub(super) fn with_session<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let mut session = scopeguard::guard(self.borrow(), |session| self.give_back(session));
         work(&mut session)
     }

@@ -15,7 +15,7 @@ use crate::model::TensorSpec;
 ///
 /// # Errors
 /// When a network can't have it.
-pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
+pub(super) fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
     let name = outlet.name().to_owned();
     let kind = outlet.dtype();
     use TensorElementType::{Float16, Float32};
@@ -29,7 +29,7 @@ pub fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
 }
 
 /// The input for `outlet`: the values themselves, or a copy in half precision if it takes that.
-pub fn input<'a>(
+pub(super) fn input<'a>(
     outlet: Option<&Outlet>,
     values: &'a ArrayViewD<'_, f32>,
 ) -> ort::Result<SessionInputValue<'a>> {
@@ -42,7 +42,7 @@ pub fn input<'a>(
 }
 
 /// Gives `tensor` the values of an array of its shape.
-pub fn fill(tensor: &mut DynTensor, values: &ArrayViewD<'_, f32>) -> ort::Result<()> {
+pub(super) fn fill(tensor: &mut DynTensor, values: &ArrayViewD<'_, f32>) -> ort::Result<()> {
     match tensor.dtype().tensor_type() {
         Some(TensorElementType::Float16) => tensor
             .try_extract_array_mut::<f16>()?
@@ -53,7 +53,9 @@ pub fn fill(tensor: &mut DynTensor, values: &ArrayViewD<'_, f32>) -> ort::Result
 }
 
 /// The values of a tensor.
-pub fn floats<T: TensorValueTypeMarker + ?Sized>(tensor: &Value<T>) -> ort::Result<ArrayD<f32>> {
+pub(super) fn floats<T: TensorValueTypeMarker + ?Sized>(
+    tensor: &Value<T>,
+) -> ort::Result<ArrayD<f32>> {
     Ok(match tensor.dtype().tensor_type() {
         Some(TensorElementType::Float16) => tensor.try_extract_array::<f16>()?.mapv(f16::to_f32),
         _ => tensor.try_extract_array::<f32>()?.into_owned(),

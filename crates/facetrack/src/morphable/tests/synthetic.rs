@@ -23,11 +23,11 @@ const SIDES: [usize; 2] = [5, COLUMNS - 6];
 const SIDE: f32 = 110.0;
 
 /// Uniform noise: Knuth's 64-bit linear congruential generator.
-pub struct Noise(pub u64);
+pub(crate) struct Noise(pub u64);
 
 impl Noise {
     /// −1…1.
-    pub fn next(&mut self) -> f32 {
+    pub(crate) fn next(&mut self) -> f32 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -36,13 +36,13 @@ impl Noise {
     }
 
     /// `count` numbers of −1…1.
-    pub fn take(&mut self, count: usize) -> Vec<f32> {
+    pub(crate) fn take(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.next()).collect()
     }
 }
 
 /// A camera that looks at the head from these angles in degrees.
-pub fn pose(yaw: f32, pitch: f32, roll: f32, scale: f64) -> Pose {
+pub(crate) fn pose(yaw: f32, pitch: f32, roll: f32, scale: f64) -> Pose {
     let turn = |axis: nalgebra::Vector3<f64>, angle: f32| {
         Rotation3::new(axis * f64::from(angle).to_radians()).into_inner()
     };
@@ -107,7 +107,7 @@ fn seen_from_the_front() -> Vec<(usize, [f32; 2])> {
 }
 
 /// The head. Its mapping leaves out what eos' does.
-pub fn head() -> FaceModel {
+pub(crate) fn head() -> FaceModel {
     let mean: Vec<_> = (0..ROWS * COLUMNS).map(place).collect();
     let nearest = |[x, y]: [f32; 2]| {
         let distance = |v: &usize| (mean[*v][0] - x).hypot(mean[*v][1] - y) - 0.1 * mean[*v][2];
@@ -213,7 +213,7 @@ fn topology(triangles: &[[u32; 3]]) -> EdgeTopology {
 }
 
 /// The vertices of a face of the head.
-pub fn vertices(model: &FaceModel, shape: &[f32], expression: &[f32]) -> Vec<[f32; 3]> {
+pub(crate) fn vertices(model: &FaceModel, shape: &[f32], expression: &[f32]) -> Vec<[f32; 3]> {
     let vertex = |v: usize| {
         [0, 1, 2].map(|axis| {
             let moves = std::iter::zip(model.shape().basis_row(v, axis), shape);
@@ -227,7 +227,12 @@ pub fn vertices(model: &FaceModel, shape: &[f32], expression: &[f32]) -> Vec<[f3
 
 /// The landmarks of a face of the head in an image. On a side that faces the camera the outline is
 /// where the model's contour is, on the other it is where the head ends.
-pub fn landmarks(model: &FaceModel, pose: &Pose, shape: &[f32], expression: &[f32]) -> [Point; 68] {
+pub(crate) fn landmarks(
+    model: &FaceModel,
+    pose: &Pose,
+    shape: &[f32],
+    expression: &[f32],
+) -> [Point; 68] {
     let all = vertices(model, shape, expression);
     let seen: Vec<Point> = all.iter().map(|vertex| pose.project(*vertex)).collect();
     let mut points = model.landmark_vertices().map(|vertex| seen[vertex]);

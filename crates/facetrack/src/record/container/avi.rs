@@ -21,7 +21,7 @@ const RATE: usize = 24;
 const LENGTH: usize = 32;
 
 /// Reads the header of a file that was cut off; `None` without exactly one stream of video.
-pub fn movie(file: &mut File<'_, impl Read + Seek>) -> io::Result<Option<Movie>> {
+pub(super) fn movie(file: &mut File<'_, impl Read + Seek>) -> io::Result<Option<Movie>> {
     if !matches!(file.riff()?, Extent::Cut { .. }) {
         return Ok(None);
     }

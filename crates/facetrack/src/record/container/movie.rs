@@ -51,15 +51,15 @@ const EMPTY: i64 = -1;
 
 /// Bits of `trun` and `tfhd` that say which fields are there (ISO/IEC 14496-12).
 mod flags {
-    pub const DATA_OFFSET: u32 = 0x1;
-    pub const FIRST_FLAGS: u32 = 0x4;
-    pub const DURATION: u32 = 0x100;
-    pub const SIZE: u32 = 0x200;
-    pub const FLAGS: u32 = 0x400;
-    pub const COMPOSITION: u32 = 0x800;
-    pub const BASE_OFFSET: u32 = 0x1;
-    pub const DESCRIPTION: u32 = 0x2;
-    pub const DEFAULT_DURATION: u32 = 0x8;
+    pub(super) const DATA_OFFSET: u32 = 0x1;
+    pub(super) const FIRST_FLAGS: u32 = 0x4;
+    pub(super) const DURATION: u32 = 0x100;
+    pub(super) const SIZE: u32 = 0x200;
+    pub(super) const FLAGS: u32 = 0x400;
+    pub(super) const COMPOSITION: u32 = 0x800;
+    pub(super) const BASE_OFFSET: u32 = 0x1;
+    pub(super) const DESCRIPTION: u32 = 0x2;
+    pub(super) const DEFAULT_DURATION: u32 = 0x8;
 }
 
 /// What a file shows of its only track of video.

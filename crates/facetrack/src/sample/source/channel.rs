@@ -8,7 +8,7 @@ use crate::image::{ChromaSite, Component, MAX_STEP, Plane, Word};
 use crate::sample::grid::{LANES, Lanes};
 
 /// Maximum number of bytes of a word.
-pub const WORD: usize = 4;
+pub(super) const WORD: usize = 4;
 
 /// Chroma samples of [`LANES`] pixels, and one on either side.
 const CHROMA: usize = LANES / 2 + 2;
@@ -16,7 +16,7 @@ const CHROMA: usize = LANES / 2 + 2;
 /// Position of the word that is read for a component's sample. Components whose samples are in the
 /// same four bytes are read together.
 #[derive(Clone, Copy)]
-pub struct Located {
+pub(super) struct Located {
     /// Bytes before the first word.
     pub offset: usize,
     /// Bytes of the word.
@@ -32,7 +32,7 @@ pub struct Located {
 /// The words that hold the samples at positions, in the upper and in the lower row. If a sample and
 /// its right neighbour fit into one word, only `left` is used.
 #[derive(SmartDefault)]
-pub struct Words {
+pub(super) struct Words {
     #[default([[0; LANES]; 2])]
     left: [Lanes<u32>; 2],
     #[default([[0; LANES]; 2])]
@@ -40,7 +40,7 @@ pub struct Words {
 }
 
 /// The samples of one component.
-pub struct Channel<'a> {
+pub(super) struct Channel<'a> {
     rows: Rows<'a>,
     /// Columns and rows of samples.
     size: [usize; 2],
@@ -59,7 +59,7 @@ pub struct Channel<'a> {
 
 impl<'a> Channel<'a> {
     /// Samples are repeated without a `site`.
-    pub fn new(
+    pub(super) fn new(
         component: &Component,
         located: Located,
         size: [usize; 2],
@@ -84,7 +84,7 @@ impl<'a> Channel<'a> {
 
     /// The neighbours of pixel positions.
     #[inline(always)]
-    pub fn raster(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> Raster {
+    pub(super) fn raster(&self, x: &Lanes<i32>, y: &Lanes<i32>) -> Raster {
         Raster {
             x: self.neighbours(x, 0),
             y: self.neighbours(y, 1),
@@ -102,7 +102,7 @@ impl<'a> Channel<'a> {
 
     /// Reads the words at the positions of `raster`.
     #[inline(always)]
-    pub fn gather<const SPAN: usize>(&self, raster: &Raster, words: &mut Words) {
+    pub(super) fn gather<const SPAN: usize>(&self, raster: &Raster, words: &mut Words) {
         let offsets = self.rows.offsets(raster, self.step);
         let step = (self.step as usize).min(MAX_STEP);
         for i in 0..LANES {
@@ -123,7 +123,7 @@ impl<'a> Channel<'a> {
 
     /// Writes the codes at the positions of `raster`, which `blend` makes of the neighbours.
     #[inline(always)]
-    pub fn interpolate<const SPAN: usize>(
+    pub(super) fn interpolate<const SPAN: usize>(
         &self,
         Words { left, right }: &Words,
         raster: &Raster,
@@ -144,7 +144,7 @@ impl<'a> Channel<'a> {
 
     /// `N` samples of one byte, `STEP` bytes apart, from column `x` of row `y` on.
     #[inline(always)]
-    pub fn run<const STEP: usize, const N: usize>(&self, x: usize, y: usize) -> [u8; N] {
+    pub(super) fn run<const STEP: usize, const N: usize>(&self, x: usize, y: usize) -> [u8; N] {
         let bytes = self.row(y).get(x * STEP..).unwrap_or_default();
         let bytes = bytes.get(..(N - 1) * STEP + 1).unwrap_or_default();
         let mut out = [0; N];
@@ -165,7 +165,7 @@ impl<'a> Channel<'a> {
 
     /// Chroma of one byte, `STEP` bytes apart, of the pixels from the even column `x` of row `y` on.
     #[inline(always)]
-    pub fn chroma<const STEP: usize>(&self, x: usize, y: usize) -> Lanes<u8> {
+    pub(super) fn chroma<const STEP: usize>(&self, x: usize, y: usize) -> Lanes<u8> {
         let own = y >> self.subsampling[1];
         let [before, after] = self.quarters(1);
         let (other, quarters) = if y.is_multiple_of(2) {

@@ -11,7 +11,7 @@ use crate::sample::grid::{LANES, Lanes, STEPS};
 ///
 /// In its functions `FIRST` bytes hold the words of the first component's sample and its right
 /// neighbour, `OTHERS` bytes the words of the other components: see [`spans`].
-pub struct Samples<'a> {
+pub(crate) struct Samples<'a> {
     /// Red, green and blue, or Y′, Cb and Cr; gray is repeated.
     channels: [Channel<'a>; 3],
     model: ColorModel,
@@ -20,7 +20,7 @@ pub struct Samples<'a> {
 
 /// Bytes that hold the words of a sample and its right neighbour, for the first component of
 /// `layout` and for the others: 4, 8 or 16.
-pub fn spans(layout: &Layout) -> [usize; 2] {
+pub(crate) fn spans(layout: &Layout) -> [usize; 2] {
     let channels = located(layout);
     let span = |located: &Located| (located.step + located.bytes).next_power_of_two().max(4);
     let [first, second, third] = channels.map(|located| span(&located));
@@ -59,7 +59,7 @@ fn located(layout: &Layout) -> [Located; 3] {
 
 impl<'a> Samples<'a> {
     /// `planes` hold an image with the stored size of `image`, in the format of `layout`.
-    pub fn new(
+    pub(crate) fn new(
         layout: &Layout,
         arithmetic: Arithmetic,
         image: &ImageView<'_>,
@@ -86,7 +86,7 @@ impl<'a> Samples<'a> {
     /// Writes red, green and blue, 0…255, at positions inside the image. They are rounded to whole
     /// levels, unless the image is 8-bit RGB.
     #[inline(always)]
-    pub fn colors<const FIRST: usize, const OTHERS: usize>(
+    pub(crate) fn colors<const FIRST: usize, const OTHERS: usize>(
         &self,
         x: &Lanes<i32>,
         y: &Lanes<i32>,
@@ -129,7 +129,7 @@ impl<'a> Samples<'a> {
     /// even column `x` on. The result equals [`Samples::colors`], but is computed faster for the
     /// common formats.
     #[inline(always)]
-    pub fn pixels<const FIRST: usize, const OTHERS: usize>(
+    pub(crate) fn pixels<const FIRST: usize, const OTHERS: usize>(
         &self,
         x: usize,
         y: usize,

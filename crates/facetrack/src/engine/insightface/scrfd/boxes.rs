@@ -144,7 +144,7 @@ fn yielding(graph: &Graph, output: Value) -> Option<Convolution> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use ndarray::ArrayD;
 
     use super::*;
@@ -153,7 +153,7 @@ pub mod tests {
     use facetrack_assets::locate::SearchPaths;
 
     /// Channels of the features of the detector of [`cut`].
-    pub const CHANNELS: usize = 5;
+    pub(crate) const CHANNELS: usize = 5;
 
     /// Rows and columns of an image.
     const SIZE: [usize; 2] = [64, 96];
@@ -195,7 +195,7 @@ pub mod tests {
     }
 
     /// A detector whose boxes are taken out, and the boxes.
-    pub fn cut(has_points: bool) -> (Graph, Boxes) {
+    pub(crate) fn cut(has_points: bool) -> (Graph, Boxes) {
         let (mut graph, heads) = detector(has_points);
         let boxes = Boxes::cut(&mut graph, heads).unwrap();
         (graph, boxes)

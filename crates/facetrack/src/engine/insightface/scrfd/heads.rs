@@ -8,7 +8,7 @@ use crate::nms::Detection;
 
 /// Values of a box, the distances from the anchor to its left, top, right and bottom edges, and those
 /// of the five key points.
-pub const VALUES: [usize; 2] = [BOX, POINTS];
+pub(super) const VALUES: [usize; 2] = [BOX, POINTS];
 const BOX: usize = 4;
 const POINTS: usize = 10;
 

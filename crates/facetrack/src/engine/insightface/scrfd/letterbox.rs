@@ -6,7 +6,7 @@ use crate::nms::Detection;
 
 /// A frame at the input's top left, with black to the right or below.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Letterbox {
+pub(super) struct Letterbox {
     /// Columns and rows of the input, or of its part at the top left that is filled.
     pub input: [usize; 2],
     /// Columns and rows of the frame in the input.
@@ -19,7 +19,7 @@ pub struct Letterbox {
 
 impl Letterbox {
     /// A frame of `size` in an input of `input`, width before height.
-    pub fn new(size: [usize; 2], input: [usize; 2]) -> Self {
+    pub(super) fn new(size: [usize; 2], input: [usize; 2]) -> Self {
         let ratio = size[1] as f64 / size[0] as f64;
         let model_ratio = input[1] as f64 / input[0] as f64;
         let frame = if ratio > model_ratio {
@@ -37,12 +37,12 @@ impl Letterbox {
     }
 
     /// Region of the frame's plane that the input shows. It reaches beyond the frame.
-    pub fn region(&self) -> RotatedRect {
+    pub(super) fn region(&self) -> RotatedRect {
         RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
     /// Fills the part of an input's planes that is outside the frame with black, which is `value`.
-    pub fn blacken(&self, tensor: &mut [f32], value: f32) {
+    pub(super) fn blacken(&self, tensor: &mut [f32], value: f32) {
         let ([columns, rows], [width, height]) = (self.input, self.frame);
         for plane in tensor.chunks_exact_mut(columns * rows) {
             let (frame, below) = plane.split_at_mut(columns * height);
@@ -54,7 +54,7 @@ impl Letterbox {
     }
 
     /// Converts a detection from pixels of the input to pixels of the frame.
-    pub fn to_frame(self, detection: Detection) -> Detection {
+    pub(super) fn to_frame(self, detection: Detection) -> Detection {
         detection.scaled(|p| Point::new(p.x / self.scale, p.y / self.scale))
     }
 }

@@ -28,7 +28,7 @@ fn metadata() -> Metadata {
 }
 
 /// The bowl as the bundle would have it.
-pub fn metadata_bytes() -> Vec<u8> {
+pub(crate) fn metadata_bytes() -> Vec<u8> {
     metadata().encode_to_vec()
 }
 

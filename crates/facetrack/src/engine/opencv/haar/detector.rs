@@ -25,7 +25,7 @@ const MAX_FOUND: usize = 1 << 18;
 
 /// The detector. It keeps data that depends on the frame's size, and working memory.
 #[derive(Debug)]
-pub struct Detector {
+pub(crate) struct Detector {
     cascade: Cascade,
     search: Search,
     frame: [usize; 2],
@@ -52,7 +52,7 @@ struct Scratch {
 
 impl Detector {
     /// Creates a detector that evaluates `cascade`.
-    pub fn new(cascade: Cascade, search: Search) -> Self {
+    pub(crate) fn new(cascade: Cascade, search: Search) -> Self {
         Self {
             cascade,
             search,
@@ -64,7 +64,7 @@ impl Detector {
 
     /// Prepares for frames of this width and height; returns `false` if they are too small for any
     /// window.
-    pub fn prepare(&mut self, frame: [usize; 2]) -> bool {
+    pub(crate) fn prepare(&mut self, frame: [usize; 2]) -> bool {
         if self.frame != frame {
             let levels = levels(frame, self.cascade.window, &self.search);
             self.passes = levels
@@ -77,7 +77,7 @@ impl Detector {
     }
 
     /// Faces in a grey frame of the size last prepared for, rows one after another.
-    pub fn detect(&mut self, luma: &[u8]) -> Vec<Detection> {
+    pub(crate) fn detect(&mut self, luma: &[u8]) -> Vec<Detection> {
         let mut found = Vec::new();
         for pass in &self.passes {
             for level in &pass.levels {

@@ -3,7 +3,7 @@
 
 /// A detection: whole pixels of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Detection {
+pub(crate) struct Detection {
     /// Left edge.
     pub x: i32,
     /// Top edge.
@@ -16,7 +16,7 @@ pub struct Detection {
 
 impl Detection {
     /// The part inside a frame of this size; `None` if it is empty: `clipObjects`.
-    pub fn clipped(self, width: i32, height: i32) -> Option<Self> {
+    pub(crate) fn clipped(self, width: i32, height: i32) -> Option<Self> {
         let (x, y) = (self.x.max(0), self.y.max(0));
         let clipped = Self {
             x,
@@ -35,7 +35,7 @@ const TOLERANCE: f64 = 0.2;
 /// Means of the groups of `detections` with more than `min_neighbors` members, without groups
 /// inside a group with more members. Their order is the order of their first members. With 0
 /// neighbours, `detections` are returned unchanged.
-pub fn group(detections: Vec<Detection>, min_neighbors: usize) -> Vec<Detection> {
+pub(super) fn group(detections: Vec<Detection>, min_neighbors: usize) -> Vec<Detection> {
     if min_neighbors == 0 {
         return detections;
     }

@@ -11,7 +11,7 @@ const OVERHANG: usize = 64;
 /// Memory layout of the cells: planes of rows. With a step of 2 between windows, even columns come
 /// before odd ones, so that neighbouring windows read neighbouring cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub(super) struct Layout {
     /// Distance of neighbouring windows, px.
     pub step: usize,
     /// Cells from one row to the next.
@@ -22,7 +22,7 @@ pub struct Layout {
 
 /// Values that a plane's cells add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plane {
+pub(super) enum Plane {
     /// Pixels.
     Sums,
     /// Squares of pixels.
@@ -33,7 +33,7 @@ pub enum Plane {
 
 impl Layout {
     /// For `rows` rows of cells over images of up to `width` pixels.
-    pub fn new(step: usize, width: usize, rows: usize) -> Self {
+    pub(super) fn new(step: usize, width: usize, rows: usize) -> Self {
         Self {
             step,
             stride: (width + 1).next_multiple_of(step),
@@ -42,7 +42,7 @@ impl Layout {
     }
 
     /// Index of the cell at a column and row of a plane.
-    pub fn cell(&self, plane: Plane, [x, y]: [usize; 2]) -> usize {
+    pub(super) fn cell(&self, plane: Plane, [x, y]: [usize; 2]) -> usize {
         let column = x % self.step * (self.stride / self.step) + x / self.step;
         self.plane(plane) + y * self.stride + column
     }
@@ -54,7 +54,7 @@ impl Layout {
 
 /// The cells of a band of rows.
 #[derive(Debug, Default)]
-pub struct Integral {
+pub(super) struct Integral {
     /// Planes one after another.
     cells: Vec<i32>,
     /// Number of rows filled.
@@ -67,7 +67,7 @@ pub struct Integral {
 
 impl Integral {
     /// Starts an image of `width` pixels with row 0, whose cells are 0.
-    pub fn begin(&mut self, layout: &Layout, width: usize, tilted: bool) {
+    pub(super) fn begin(&mut self, layout: &Layout, width: usize, tilted: bool) {
         let planes = if tilted { 3 } else { 2 };
         self.cells
             .resize(planes * layout.stride * layout.rows + OVERHANG, 0);
@@ -82,7 +82,7 @@ impl Integral {
 
     /// Appends the row of cells below `pixels`.
     #[inline(always)]
-    pub fn push(&mut self, layout: &Layout, pixels: &[u8]) {
+    pub(super) fn push(&mut self, layout: &Layout, pixels: &[u8]) {
         let (mut sum, mut square) = (0i32, 0i32);
         let cells = std::iter::zip(&mut self.sums[1..], &mut self.squares[1..]);
         for (pixel, (sums, squares)) in pixels.iter().zip(cells) {
@@ -99,7 +99,7 @@ impl Integral {
     }
 
     /// Drops the rows above `first`, which becomes row 0.
-    pub fn forget(&mut self, layout: &Layout, first: usize) {
+    pub(super) fn forget(&mut self, layout: &Layout, first: usize) {
         for plane in [Plane::Sums, Plane::Squares, Plane::Tilted] {
             let start = layout.plane(plane);
             let rows = start + first * layout.stride..start + self.filled * layout.stride;
@@ -111,7 +111,7 @@ impl Integral {
     }
 
     /// All cells from a row's first window onwards.
-    pub fn row(&self, layout: &Layout, row: usize) -> &[i32] {
+    pub(super) fn row(&self, layout: &Layout, row: usize) -> &[i32] {
         &self.cells[row * layout.stride..]
     }
 

@@ -7,7 +7,7 @@ use super::Search;
 
 /// One size of the frame, searched for faces as large as the cascade's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub(super) struct Level {
     /// Ratio of the frame's size to this one's.
     pub scale: f32,
     /// Width and height of the reduced frame, px.
@@ -29,7 +29,7 @@ const STRIPE: usize = 32;
 
 /// Levels on which `search` searches a frame of `frame` pixels for windows of `window` pixels,
 /// finest first; none if the frame is smaller than a window.
-pub fn levels(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<Level> {
+pub(super) fn levels(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<Level> {
     let scales = scales(frame, window, search);
     let Some(first) = scales.first() else {
         return Vec::new();
@@ -83,7 +83,7 @@ fn scales(frame: [usize; 2], window: [usize; 2], search: &Search) -> Vec<f32> {
 }
 
 /// Converts a length on a level to the frame: OpenCV's `cvRound` of a product in single precision.
-pub fn scaled(length: usize, scale: f32) -> usize {
+pub(super) fn scaled(length: usize, scale: f32) -> usize {
     (length as f32 * scale).round_ties_even() as usize
 }
 

@@ -6,7 +6,7 @@ use super::integral::{Layout, Plane};
 
 /// The cascade, with rectangles as offsets of cells from a window's first.
 #[derive(Debug)]
-pub struct Program {
+pub(super) struct Program {
     /// Stages in their order.
     pub panels: Vec<Panel>,
     /// Corners of the part of a window that brightness is normalised by, in the sums and in the
@@ -17,11 +17,11 @@ pub struct Program {
 }
 
 /// Offsets of the cells that make a rectangle's sum as first − second − third + fourth.
-pub type Corners = [u32; 4];
+pub(super) type Corners = [u32; 4];
 
 /// A stage.
 #[derive(Debug, Default)]
-pub struct Panel {
+pub(super) struct Panel {
     /// Minimum sum of votes to pass.
     pub threshold: f64,
     /// Sum of the votes of all stumps for values that are not below their bounds. Votes are
@@ -36,7 +36,7 @@ pub struct Panel {
 
 /// A tree of one node.
 #[derive(Debug, Clone, Copy)]
-pub struct Stump {
+pub(super) struct Stump {
     /// Feature that is measured.
     pub measure: Measure,
     /// Bound of the value.
@@ -47,7 +47,7 @@ pub struct Stump {
 
 /// A feature. A rectangle with a weight of 0 is unused.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Measure {
+pub(super) struct Measure {
     /// Corners of each rectangle.
     pub rects: [Corners; 3],
     /// Weights of each rectangle.
@@ -56,7 +56,7 @@ pub struct Measure {
 
 impl Program {
     /// `cascade` on integrals of `layout`.
-    pub fn new(cascade: &Cascade, layout: &Layout) -> Self {
+    pub(super) fn new(cascade: &Cascade, layout: &Layout) -> Self {
         let [width, height] = cascade.window;
         let measures: Vec<Measure> = cascade
             .features

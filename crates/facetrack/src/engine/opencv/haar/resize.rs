@@ -17,7 +17,7 @@ const ONE: u32 = 256;
 
 /// Resizes images. Contains working memory.
 #[derive(Debug, Default)]
-pub struct Resizer {
+pub(super) struct Resizer {
     width: usize,
     columns: Vec<Tap>,
     rows: Vec<Tap>,
@@ -27,7 +27,7 @@ pub struct Resizer {
 impl Resizer {
     /// Prepares for resizing images from one size to another. Widths and heights are in pixels,
     /// more than 1.
-    pub fn begin(&mut self, from: [usize; 2], to: [usize; 2]) {
+    pub(super) fn begin(&mut self, from: [usize; 2], to: [usize; 2]) {
         self.width = from[0];
         fill(&mut self.columns, from[0], to[0]);
         fill(&mut self.rows, from[1], to[1]);
@@ -35,7 +35,7 @@ impl Resizer {
 
     /// Writes row `row` of the resized `image`.
     #[inline(always)]
-    pub fn row(&mut self, image: &[u8], row: usize, out: &mut [u8]) {
+    pub(super) fn row(&mut self, image: &[u8], row: usize, out: &mut [u8]) {
         let column_sums = &mut self.column_sums;
         let Tap { first, weight } = self.rows[row];
         let pair = &image[first as usize * self.width..][..2 * self.width];

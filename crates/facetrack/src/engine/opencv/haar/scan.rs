@@ -23,7 +23,7 @@ type Doubles<S> = (f64x8<S>, f64x8<S>);
 
 /// Working memory for a row.
 #[derive(Debug, Default)]
-pub struct Row {
+pub(super) struct Row {
     /// Factor that each window's measures are normalised by.
     norms: Vec<f32>,
     /// A bit for each window.
@@ -35,7 +35,7 @@ impl Row {
     /// Returns the windows that pass all stages, among `count` windows whose cells start at
     /// `cells[0]`.
     #[inline(always)]
-    pub fn faces<S: Simd>(
+    pub(super) fn faces<S: Simd>(
         &mut self,
         simd: S,
         program: &Program,

@@ -23,7 +23,7 @@ const MAX_EQUALS: usize = 1000;
 const WINDOW_SIDE: RangeInclusive<usize> = 3..=256;
 
 /// Maximum number of nodes of a tree. OpenCV's cascades have up to 3.
-pub const MAX_TREE_NODES: usize = 8;
+pub(crate) const MAX_TREE_NODES: usize = 8;
 
 /// Subtracted from a stage's threshold: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
 const THRESHOLD_EPS: f32 = 1e-5;
@@ -38,7 +38,7 @@ const MAX_RECTS: usize = 3;
 ///
 /// # Errors
 /// The reason, as text.
-pub fn read(xml: &[u8]) -> Result<Cascade, String> {
+pub(crate) fn read(xml: &[u8]) -> Result<Cascade, String> {
     let text = std::str::from_utf8(xml).map_err(|_| "it is not UTF-8 text".to_owned())?;
     if text.matches('=').nth(MAX_EQUALS).is_some() {
         return Err(format!("it has more than {MAX_EQUALS} attributes"));

@@ -18,7 +18,7 @@ const POINTS: usize = 6;
 
 /// The outputs of one stride: channels of `columns` × rows cells.
 #[derive(Clone, Copy)]
-pub struct Level<'a> {
+pub(super) struct Level<'a> {
     /// Pixels of the input from cell to cell.
     pub stride: usize,
     /// Cells in a row.
@@ -36,7 +36,11 @@ struct Candidate {
 
 /// Faces with a score of at least `min_score`, best first, in pixels of the network's input. Among
 /// faces whose boxes have an IoU above `max_iou`, only the best is kept.
-pub fn decode(levels: &[Level<'_>; STRIDES.len()], min_score: f32, max_iou: f32) -> Vec<Detection> {
+pub(super) fn decode(
+    levels: &[Level<'_>; STRIDES.len()],
+    min_score: f32,
+    max_iou: f32,
+) -> Vec<Detection> {
     let mut candidates = Vec::new();
     for (index, level) in levels.iter().enumerate() {
         level.collect(index, min_score, &mut candidates);

@@ -11,7 +11,7 @@ const MULTIPLE: usize = STRIDES[STRIDES.len() - 1];
 
 /// A frame at the input's top left, with black to the right and below.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
+pub(super) struct Fit {
     /// Columns and rows of the input.
     pub input: [usize; 2],
     /// Frame pixels per input pixel, along each axis.
@@ -21,7 +21,7 @@ pub struct Fit {
 impl Fit {
     /// A frame of `width`×`height`, reduced to `max_width` if it is wider; its sides keep their
     /// ratio up to whole pixels.
-    pub fn new(width: usize, height: usize, max_width: Option<usize>) -> Self {
+    pub(super) fn new(width: usize, height: usize, max_width: Option<usize>) -> Self {
         let reduced = match max_width {
             Some(max) if max < width => {
                 let rows = height as f64 * max as f64 / width as f64;
@@ -37,12 +37,12 @@ impl Fit {
     }
 
     /// Region of the frame's plane that the input shows. It reaches beyond the frame.
-    pub fn region(&self) -> RotatedRect {
+    pub(super) fn region(&self) -> RotatedRect {
         RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
     /// Converts a detection from pixels of the input to pixels of the frame.
-    pub fn to_frame(self, detection: Detection) -> Detection {
+    pub(super) fn to_frame(self, detection: Detection) -> Detection {
         let [x, y] = self.frame_per_input;
         detection.scaled(|p| Point::new(p.x * x, p.y * y))
     }

@@ -18,14 +18,14 @@ use super::STRIDES;
 const HEADS: [(&str, usize); 4] = [("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)];
 
 /// Channels of all heads of a level.
-pub const CHANNELS: usize = 16;
+pub(super) const CHANNELS: usize = 16;
 
 /// Rewrites YuNet's graph. Its outputs are then one of [1, [`CHANNELS`], height / stride, width /
 /// stride] for each of [`STRIDES`].
 ///
 /// # Errors
 /// When it is another graph.
-pub fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
+pub(super) fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
     for axis in [2, 3] {
         graph.set_input_extent(axis, None);
     }

@@ -40,7 +40,7 @@ const TURNED: f32 = 0.2;
 
 /// The square around a detection, rotated so that the eyes are level; `None` for a detection
 /// without eyes.
-pub fn around(detection: &Detection) -> Option<RotatedRect> {
+pub(super) fn around(detection: &Detection) -> Option<RotatedRect> {
     let [left_eye, right_eye, ..] = detection.key_points[..] else {
         return None;
     };
@@ -57,7 +57,7 @@ pub fn around(detection: &Detection) -> Option<RotatedRect> {
 
 /// The region around `landmarks`, which were found in `region`, if `region` is rotated against the
 /// face.
-pub fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<RotatedRect> {
+pub(super) fn straightened(region: &RotatedRect, landmarks: &Landmarks) -> Option<RotatedRect> {
     let straight = Roi::from_landmarks(&landmarks.points)?.rect;
     let is_turned = libm::cosf(straight.rotation - region.rotation) < libm::cosf(TURNED);
     is_turned.then_some(straight)

@@ -9,7 +9,7 @@ use crate::engine::openseeface::CHANNELS;
 use crate::observation::{Features, Observation};
 
 /// Derives blendshapes. A channel without a source is absent.
-pub struct Deriver {
+pub(super) struct Deriver {
     /// Names of all channels, shared by faces.
     names: Arc<[String]>,
     /// Factor of `jawOpen`.
@@ -18,7 +18,7 @@ pub struct Deriver {
 
 impl Deriver {
     /// Multiplies `jawOpen` by `jaw_open_scale`.
-    pub fn new(jaw_open_scale: f32) -> Self {
+    pub(super) fn new(jaw_open_scale: f32) -> Self {
         Self {
             names: CHANNELS.map(str::to_owned).into(),
             jaw_open_scale,
@@ -27,7 +27,7 @@ impl Deriver {
 
     /// The channels of [`CHANNELS`] that can be derived from the 66 landmarks and the features of
     /// `face`.
-    pub fn derive(&self, face: &Observation) -> Option<Blendshapes> {
+    pub(super) fn derive(&self, face: &Observation) -> Option<Blendshapes> {
         let landmarks = face.landmarks.as_ref();
         let jaw_open = landmarks
             .and_then(|landmarks| Jaw::OPENSEEFACE_66.open(&landmarks.points, self.jaw_open_scale));

@@ -41,7 +41,7 @@ struct Face {
 }
 
 /// Writes a calibration.
-pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
+pub(crate) fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
     let calibration = Calibration {
         schema: SCHEMA.to_owned(),
         version: VERSION,
@@ -55,7 +55,7 @@ pub fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
 ///
 /// # Errors
 /// The reason, if the text is no calibration of this version or is damaged.
-pub fn read(text: &str) -> Result<Vec<Expression>, String> {
+pub(crate) fn read(text: &str) -> Result<Vec<Expression>, String> {
     let Header { schema, version } = parse(text)?;
     if schema != SCHEMA {
         return Err(format!("{OTHER}: its schema is {schema:?}, not {SCHEMA:?}"));

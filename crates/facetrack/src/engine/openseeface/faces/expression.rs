@@ -21,7 +21,7 @@ const FINE: [usize; 6] = [2, 4, 5, 7, 9, 11];
 
 /// The features of a face.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Expression {
+pub(crate) struct Expression {
     /// In the order of [`Features::NAMES`].
     pub(super) features: [Feature; 14],
     /// Time since the face was first seen, s.
@@ -32,7 +32,7 @@ pub struct Expression {
 
 /// Settings of learning.
 #[derive(Debug, Clone, Copy)]
-pub struct Lesson {
+pub(crate) struct Lesson {
     /// Time, from the first frame of a face on, during which its range is learned, s; 0 = without
     /// limit.
     pub time: f32,
@@ -44,7 +44,12 @@ pub struct Lesson {
 impl Expression {
     /// Returns the features of a frame at `time` with these normalised points; `None` if they
     /// cannot be measured. Features that need fine landmarks stay 0, as in the original.
-    pub fn update(&mut self, points: &Points, time: Duration, lesson: &Lesson) -> Option<Features> {
+    pub(crate) fn update(
+        &mut self,
+        points: &Points,
+        time: Duration,
+        lesson: &Lesson,
+    ) -> Option<Features> {
         let measures = measure(points)?;
         let learning = self.learning(time, lesson);
         for (index, feature) in self.features.iter_mut().enumerate() {
@@ -56,7 +61,7 @@ impl Expression {
     }
 
     /// Restores features that were learned for `learned` seconds.
-    pub fn resumed(features: [Feature; 14], learned: f64) -> Self {
+    pub(crate) fn resumed(features: [Feature; 14], learned: f64) -> Self {
         Self {
             features,
             learned,
@@ -65,7 +70,7 @@ impl Expression {
     }
 
     /// Excludes the time until the next update from learning.
-    pub fn stop_the_clock(&mut self) {
+    pub(crate) fn stop_the_clock(&mut self) {
         self.counted = None;
     }
 

@@ -16,7 +16,7 @@ const DECAY: f32 = 0.001;
 
 /// Whether a range is still learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Learning {
+pub(crate) enum Learning {
     /// Every measure counts.
     Open,
     /// The range does not change.
@@ -26,7 +26,7 @@ pub enum Learning {
 /// The range of a measure: its median, and the extremes as far as they have been seen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Feature {
+pub(crate) struct Feature {
     median: Remedian,
     least: Option<Extreme>,
     greatest: Option<Extreme>,
@@ -61,14 +61,14 @@ impl Extreme {
 impl Feature {
     /// Adds a measure. The range starts with a measure below the median by at least `threshold`
     /// times the median, followed by one above it by as much.
-    pub fn update(&mut self, measure: f32, threshold: f32, learning: Learning) {
+    pub(crate) fn update(&mut self, measure: f32, threshold: f32, learning: Learning) {
         let value = self.relative(measure, threshold, learning);
         // If the range decays past the measure or the median, the value can exceed ±1.
         self.value = self.value * INERTIA + value.clamp(-1.0, 1.0) * (1.0 - INERTIA);
     }
 
     /// Whether all numbers are finite, the value is in −1…1, and all lists have valid lengths.
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.median.is_sound()
             && (-1.0..=1.0).contains(&self.value)
             && [self.least, self.greatest]

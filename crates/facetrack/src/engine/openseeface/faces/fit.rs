@@ -21,14 +21,14 @@ const HOUSE_FROM_CAMERA: Matrix3<f64> = Matrix3::new(0.0, 1.0, 0.0, -1.0, 0.0, 0
 const MODEL_FROM_HEAD: Matrix3<f64> = Matrix3::new(-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0);
 
 /// Positions of the 66 landmarks, then of the pupils, right before left: (row, column), px.
-pub type Places = [Vector2<f64>; model::LANDMARKS + 2];
+pub(super) type Places = [Vector2<f64>; model::LANDMARKS + 2];
 
 /// Points in the model's space: the points of [`Places`], then the centres of the eyeballs, right
 /// before left.
-pub type Points = [Vector3<f64>; model::POINTS.len()];
+pub(super) type Points = [Vector3<f64>; model::POINTS.len()];
 
 /// A model in front of a camera, or behind it.
-pub struct Fit<'a> {
+pub(super) struct Fit<'a> {
     camera: &'a Camera,
     /// Camera from model.
     pub pose: Pose,
@@ -43,7 +43,12 @@ pub struct Fit<'a> {
 impl<'a> Fit<'a> {
     /// The model at `pose`, which was solved with `count` of the landmarks at `places`. `None` if
     /// its error is not finite.
-    pub fn new(camera: &'a Camera, pose: Pose, places: &Places, count: usize) -> Option<Self> {
+    pub(super) fn new(
+        camera: &'a Camera,
+        pose: Pose,
+        places: &Places,
+        count: usize,
+    ) -> Option<Self> {
         let mut fit = Self {
             camera,
             pose,
@@ -58,13 +63,13 @@ impl<'a> Fit<'a> {
     }
 
     /// Projection of a point of the model, (row, column).
-    pub fn project(&self, index: usize) -> Vector2<f64> {
+    pub(super) fn project(&self, index: usize) -> Vector2<f64> {
         self.camera.project(&self.to_camera(&model::point(index)))
     }
 
     /// Each landmark at the depth of the model's point: `pts_3d` in `estimate_depth`. A point
     /// without finite coordinates becomes the origin.
-    pub fn points(&self, places: &Places) -> Points {
+    pub(super) fn points(&self, places: &Places) -> Points {
         let mut points = [Vector3::zeros(); model::POINTS.len()];
         for (i, place) in places.iter().take(model::LANDMARKS).enumerate() {
             points[i] = self.at_depth(place, self.to_camera(&model::point(i)).z);
@@ -94,7 +99,7 @@ impl<'a> Fit<'a> {
     /// the camera looks like one in front of it that is rotated by half a turn around the line of
     /// sight. The original's camera also has another principal point. So the line of sight, and
     /// with it the head, is rotated onto the ray through the head's position in the image.
-    pub fn head_pose(&self, (width, height): (usize, usize)) -> Option<HeadPose> {
+    pub(super) fn head_pose(&self, (width, height): (usize, usize)) -> Option<HeadPose> {
         let middle = model::EARS.map(model::point);
         let middle = (middle[0] + middle[1]) / 2.0;
         let seen = self.to_camera(&middle);

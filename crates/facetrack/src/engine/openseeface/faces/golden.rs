@@ -8,14 +8,14 @@ use super::fit::{Places, Points};
 
 /// Everything that was recorded.
 #[derive(Deserialize)]
-pub struct Golden {
+pub(super) struct Golden {
     pub rotations: Vec<Rotation>,
     pub sequences: Vec<Sequence>,
     pub features: Vec<Feature>,
 }
 
 #[derive(Deserialize)]
-pub struct Rotation {
+pub(super) struct Rotation {
     pub vector: [f64; 3],
     /// Row-major.
     pub matrix: [[f64; 3]; 3],
@@ -27,7 +27,7 @@ pub struct Rotation {
 
 /// One face from its first sight on.
 #[derive(Deserialize)]
-pub struct Sequence {
+pub(super) struct Sequence {
     pub name: String,
     pub width: usize,
     pub height: usize,
@@ -35,7 +35,7 @@ pub struct Sequence {
 }
 
 #[derive(Deserialize)]
-pub struct Frame {
+pub(super) struct Frame {
     /// x and y, px.
     places: Vec<[f64; 2]>,
     /// 0 where the original gave up and starts again.
@@ -52,7 +52,7 @@ pub struct Frame {
 
 /// A sequence of measures.
 #[derive(Deserialize)]
-pub struct Feature {
+pub(super) struct Feature {
     pub name: String,
     pub threshold: f32,
     /// Number of measures that are learned from; 0 for all.
@@ -62,35 +62,40 @@ pub struct Feature {
 }
 
 impl Golden {
-    pub fn read() -> Self {
+    pub(super) fn read() -> Self {
         let text = include_str!("../../../../../../tests/golden/openseeface_fit.json");
         serde_json::from_str(text).unwrap()
     }
 }
 
 impl Sequence {
-    pub fn size(&self) -> (usize, usize) {
+    pub(super) fn size(&self) -> (usize, usize) {
         (self.width, self.height)
     }
 }
 
 impl Frame {
-    pub fn places(&self) -> Places {
+    pub(super) fn places(&self) -> Places {
         std::array::from_fn(|i| Vector2::new(self.places[i][1], self.places[i][0]))
     }
 
-    pub fn points(&self) -> Points {
+    pub(super) fn points(&self) -> Points {
         std::array::from_fn(|i| Vector3::from(self.points[i]))
     }
 
-    pub fn normalized(&self) -> Option<Points> {
+    pub(super) fn normalized(&self) -> Option<Points> {
         let points = self.normalized.as_ref()?;
         Some(std::array::from_fn(|i| Vector3::from(points[i])))
     }
 }
 
 /// Whether all numbers are as near as that.
-pub fn assert_near(name: &str, got: impl AsRef<[f64]>, want: impl AsRef<[f64]>, tolerance: f64) {
+pub(super) fn assert_near(
+    name: &str,
+    got: impl AsRef<[f64]>,
+    want: impl AsRef<[f64]>,
+    tolerance: f64,
+) {
     let (got, want) = (got.as_ref(), want.as_ref());
     assert_eq!(got.len(), want.len(), "{name}");
     for (a, b) in got.iter().zip(want) {

@@ -21,7 +21,7 @@ type Column = SVector<f64, 12>;
 /// method), which, unlike methods that use a bidiagonal matrix, protects small singular values from
 /// the rounding of large ones. The first step of the pose depends on that: its equations span
 /// thirty orders of magnitude.
-pub fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
+pub(super) fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
     let mut columns: [Column; 6] = std::array::from_fn(|i| {
         let mut column = Column::ith(6 + i, 1.0);
         column.fixed_rows_mut::<6>(0).copy_from(&a.column(i));

@@ -8,7 +8,7 @@ use super::fit::Points;
 /// Measures of a face's normalised points, in the order of
 /// [`Features::NAMES`](crate::observation::Features::NAMES); lengths are relative to the length of
 /// the nose or the width of the face, slopes are in degrees. `None` if a measure is not finite.
-pub fn measure(points: &Points) -> Option<[f32; 14]> {
+pub(super) fn measure(points: &Points) -> Option<[f32; 14]> {
     let face = Face::new(points);
     let (left_eye, left_roll) = face.eye([42, 45], [43, 44], [47, 46]);
     let (right_eye, right_roll) = face.eye([36, 39], [37, 38], [41, 40]);
@@ -122,7 +122,7 @@ impl<'a> Face<'a> {
 }
 
 /// The arithmetic mean.
-pub fn mean<const N: usize>(values: [f64; N]) -> f64 {
+pub(super) fn mean<const N: usize>(values: [f64; N]) -> f64 {
     values.iter().sum::<f64>() / N as f64
 }
 

@@ -4,26 +4,26 @@
 use nalgebra::Vector3;
 
 /// Number of landmarks. In [`POINTS`] they come before the points of the eyes.
-pub const LANDMARKS: usize = 66;
+pub(super) const LANDMARKS: usize = 66;
 
 /// The tip of the nose, the origin of the model.
-pub const NOSE: usize = 30;
+pub(super) const NOSE: usize = 30;
 
 /// The outline of the face.
-pub const OUTLINE: std::ops::Range<usize> = 0..17;
+pub(super) const OUTLINE: std::ops::Range<usize> = 0..17;
 
 /// The ends of the outline, next to the ears. The centre of the head is between them.
-pub const EARS: [usize; 2] = [0, 16];
+pub(super) const EARS: [usize; 2] = [0, 16];
 
 /// Corners of the eyes, each pair from right to left in the image of a face: right eye, left eye.
-pub const EYES: [[usize; 2]; 2] = [[36, 39], [42, 45]];
+pub(super) const EYES: [[usize; 2]; 2] = [[36, 39], [42, 45]];
 
 /// Landmarks that move only with the head. The pose is solved with them: `contour_pts` in
 /// `FaceInfo.__init__`.
-pub const CONTOUR: [usize; 14] = [0, 1, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 34, 35];
+pub(super) const CONTOUR: [usize; 14] = [0, 1, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 34, 35];
 
 /// The same for the network of 30 points, which several landmarks share: model −1.
-pub const COARSE_CONTOUR: [usize; 8] = [0, 2, 8, 14, 16, 27, 30, 33];
+pub(super) const COARSE_CONTOUR: [usize; 8] = [0, 2, 8, 14, 16, 27, 30, 33];
 
 /// The points on the right side of the face and in its middle, each with its index in [`POINTS`] and
 /// the index of its mirror image, which is itself in the middle. Source: `face_3d` in
@@ -73,7 +73,7 @@ const HALF: [([usize; 2], [f32; 3]); 40] = [
 
 /// The 66 landmarks, then pupils and centres of the eyeballs, right before left. x points to the
 /// right side of the face, y up, z out of it; the unit is about the width of a face.
-pub const POINTS: [[f32; 3]; 70] = {
+pub(crate) const POINTS: [[f32; 3]; 70] = {
     let mut points = [[0.0; 3]; 70];
     let mut i = 0;
     while i < HALF.len() {
@@ -86,6 +86,6 @@ pub const POINTS: [[f32; 3]; 70] = {
 };
 
 /// A point of [`POINTS`].
-pub fn point(index: usize) -> Vector3<f64> {
+pub(super) fn point(index: usize) -> Vector3<f64> {
     Vector3::from(POINTS[index]).cast()
 }

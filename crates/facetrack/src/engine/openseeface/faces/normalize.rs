@@ -17,7 +17,7 @@ const DOWN: [[usize; 2]; 3] = [[27, 28], [28, 29], [29, model::NOSE]];
 
 /// The points with the tip of the nose at the origin, its bridge upright, and width and height
 /// scaled to the model's. `None` if the result is not finite, as for a flat face.
-pub fn normalized(points: &Points) -> Option<Points> {
+pub(super) fn normalized(points: &Points) -> Option<Points> {
     let nose = points[model::NOSE];
     let bridge = points[DOWN[0][0]] - nose;
     let upright = Rotation2::new(std::f64::consts::FRAC_PI_2 - libm::atan2(bridge.y, bridge.x));

@@ -27,7 +27,7 @@ const MAX_DAMPING: i32 = 16;
 /// A rotation and a translation, in single precision as the original keeps them from frame to
 /// frame. By default it is at the camera, without rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Pose {
+pub(super) struct Pose {
     /// Axis times angle, radians.
     pub rotation: Vector3<f32>,
     /// In units of the model.
@@ -37,7 +37,7 @@ pub struct Pose {
 impl Pose {
     /// A head that faces the camera at the typical distance of a webcam, behind the camera, where
     /// the original finds heads.
-    pub fn facing() -> Self {
+    pub(super) fn facing() -> Self {
         let half_turn = PI * FRAC_1_SQRT_2;
         Self {
             rotation: Vector3::new(-half_turn, -half_turn, 0.0),
@@ -66,14 +66,14 @@ impl Pose {
 /// Its first axis points down the image and its second to the right, so that a point is (row,
 /// column). The coordinates of the principal point are not swapped.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Camera {
+pub(super) struct Camera {
     focal_length: f64,
     principal: Vector2<f64>,
 }
 
 impl Camera {
     /// The camera of a frame of this width and height, px.
-    pub fn new((width, height): (usize, usize)) -> Self {
+    pub(super) fn new((width, height): (usize, usize)) -> Self {
         let (width, height) = (width as f64, height as f64);
         Self {
             focal_length: width,
@@ -82,12 +82,12 @@ impl Camera {
     }
 
     /// Projection of a point, (row, column).
-    pub fn project(&self, point: &Vector3<f64>) -> Vector2<f64> {
+    pub(super) fn project(&self, point: &Vector3<f64>) -> Vector2<f64> {
         point.xy() * inverse_depth(point) * self.focal_length + self.principal
     }
 
     /// The point at `depth` that it sees at (row, column).
-    pub fn unproject(&self, image: &Vector2<f64>, depth: f64) -> Vector3<f64> {
+    pub(super) fn unproject(&self, image: &Vector2<f64>, depth: f64) -> Vector3<f64> {
         let ray = (image - self.principal) / self.focal_length;
         (ray * depth).push(depth)
     }
@@ -99,11 +99,11 @@ fn inverse_depth(point: &Vector3<f64>) -> f64 {
 }
 
 /// A point of a model, in its units, and its position in the image, (row, column), px.
-pub type Correspondence = (Vector3<f64>, Vector2<f64>);
+pub(super) type Correspondence = (Vector3<f64>, Vector2<f64>);
 
 /// Finds the pose for which `camera` sees the points best, starting with `guess`; `None` if a value
 /// becomes infinite or NaN. The result may be a local minimum far from the points.
-pub fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option<Pose> {
+pub(super) fn solve(points: &[Correspondence], camera: &Camera, guess: &Pose) -> Option<Pose> {
     let equations = Equations { points, camera };
     let mut parameters = guess.parameters();
     let mut least_error = equations.error(&parameters);

@@ -15,14 +15,14 @@ const MAX_LEVELS: usize = 7;
 /// Medians of medians: a full level becomes one number of the next.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Remedian {
+pub(super) struct Remedian {
     /// Each shorter than [`FULL`], the last one not empty.
     levels: Vec<Vec<f32>>,
 }
 
 impl Remedian {
     /// Adds a number.
-    pub fn push(&mut self, number: f32) {
+    pub(super) fn push(&mut self, number: f32) {
         let mut number = number;
         for level in &mut self.levels {
             level.push(number);
@@ -36,12 +36,12 @@ impl Remedian {
     }
 
     /// The median of the last level; 0 without numbers.
-    pub fn median(&self) -> f32 {
+    pub(super) fn median(&self) -> f32 {
         self.levels.last().map_or(0.0, |level| median(level))
     }
 
     /// Whether this is a valid state, and all numbers are finite.
-    pub fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         let is_open = |level: &Vec<f32>| level.len() < FULL && level.iter().all(|n| n.is_finite());
         self.levels.len() <= MAX_LEVELS
             && self.levels.iter().all(is_open)

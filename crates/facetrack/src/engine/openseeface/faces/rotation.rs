@@ -8,7 +8,7 @@ use nalgebra::{Matrix3, Vector2, Vector3};
 const EPSILON: f64 = f64::EPSILON;
 
 /// The matrix of a rotation around `vector` by its length in radians (Rodrigues' formula).
-pub fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
+pub(super) fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
     let angle = vector.norm();
     if angle < EPSILON {
         return Matrix3::identity();
@@ -20,7 +20,7 @@ pub fn matrix(vector: &Vector3<f64>) -> Matrix3<f64> {
 }
 
 /// Derivatives of [`matrix`] by the components of the vector.
-pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
+pub(super) fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
     let units = [Vector3::x(), Vector3::y(), Vector3::z()];
     let angle = vector.norm();
     if angle < EPSILON {
@@ -42,7 +42,7 @@ pub fn derivatives(vector: &Vector3<f64>) -> [Matrix3<f64>; 3] {
 
 /// The inverse rotation as a quaternion (x, y, z, w): `matrix_to_quaternion` in `tracker.py`.
 /// Receivers of OpenSeeFace's data expect the inverse.
-pub fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
+pub(super) fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
     let (xx, yy, zz) = (m[(0, 0)], m[(1, 1)], m[(2, 2)]);
     let sum = |a, b| m[(a, b)] + m[(b, a)];
     let difference = |a, b| m[(a, b)] - m[(b, a)];
@@ -83,7 +83,7 @@ fn degrees(rotation: Vector2<f64>) -> f64 {
 }
 
 /// The rotation as angles around x, y and z in degrees, as in OpenCV's `RQDecomp3x3`.
-pub fn euler(m: &Matrix3<f64>) -> [f64; 3] {
+pub(super) fn euler(m: &Matrix3<f64>) -> [f64; 3] {
     let mut x = removing(m[(2, 1)], m[(2, 2)]);
     let (c, s) = (x.x, x.y);
     let m = m * Matrix3::new(1.0, 0.0, 0.0, 0.0, c, s, 0.0, -s, c);

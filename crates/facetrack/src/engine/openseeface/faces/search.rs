@@ -7,14 +7,14 @@ use super::model;
 use super::pnp::{self, Camera, Correspondence, Pose};
 
 /// Maximum error of a good fit, px.
-pub const MAX_ERROR: f64 = 300.0;
+pub(super) const MAX_ERROR: f64 = 300.0;
 
 /// Number of consecutive bad fits after which the search starts again.
 const MAX_FAILURES: u32 = 5;
 
 /// State of the search for one head.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Search {
+pub(super) struct Search {
     last: Option<Pose>,
     /// Number of consecutive bad fits.
     failures: u32,
@@ -24,7 +24,7 @@ impl Search {
     /// The search in a single picture. At the original's starting point the equations are singular.
     /// It takes the motion of several frames to reach the face from there, and a face that never
     /// moves may never be found.
-    pub fn in_picture() -> Self {
+    pub(super) fn in_picture() -> Self {
         Self {
             last: Some(Pose::facing()),
             failures: 0,
@@ -33,7 +33,7 @@ impl Search {
 
     /// Fits the model to the landmarks at `places`, using the points of `contour`. A bad fit is
     /// returned as well. `None` if there is no fit, for example if coordinates are not finite.
-    pub fn fit<'a>(
+    pub(super) fn fit<'a>(
         &mut self,
         camera: &'a Camera,
         places: &Places,

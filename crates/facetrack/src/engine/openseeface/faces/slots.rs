@@ -11,7 +11,7 @@ use crate::geometry::Point;
 
 /// State of one face.
 #[derive(Debug, Default)]
-pub struct Slot {
+pub(super) struct Slot {
     owner: Option<u32>,
     /// Last position of its face, px.
     place: Option<Point>,
@@ -25,7 +25,7 @@ pub struct Slot {
 
 /// States of all faces.
 #[derive(Debug)]
-pub struct Slots {
+pub(super) struct Slots {
     /// The slots: as many as a frame had faces, and at least as many as requested.
     pub all: Vec<Slot>,
     /// Positions of the faces in this frame, and the slot that each gets if its identity is new.
@@ -34,7 +34,7 @@ pub struct Slots {
 
 impl Slots {
     /// Creates slots for `count` faces. The first ones start with the expressions `learned`.
-    pub fn new(count: usize, learned: Vec<Expression>) -> Self {
+    pub(super) fn new(count: usize, learned: Vec<Expression>) -> Self {
         let learned = learned.into_iter().map(|expression| Slot {
             expression,
             ..Slot::default()
@@ -47,7 +47,7 @@ impl Slots {
     }
 
     /// Starts a frame with faces at these positions.
-    pub fn begin_frame(&mut self, places: &[Point]) {
+    pub(super) fn begin_frame(&mut self, places: &[Point]) {
         for slot in &mut self.all {
             if !slot.seen {
                 slot.search = Search::default();
@@ -60,7 +60,7 @@ impl Slots {
     }
 
     /// The slot of `id`, whose face is at `place` in this frame.
-    pub fn take(&mut self, id: u32, place: Point) -> &mut Slot {
+    pub(super) fn take(&mut self, id: u32, place: Point) -> &mut Slot {
         let index = self.owned_by(id).or_else(|| self.expected_at(place));
         let index = index.unwrap_or_else(|| {
             self.all.push(Slot::default());
@@ -72,7 +72,7 @@ impl Slots {
     }
 
     /// Releases the slot of the identity `id`.
-    pub fn forget(&mut self, id: u32) {
+    pub(super) fn forget(&mut self, id: u32) {
         if let Some(index) = self.owned_by(id) {
             self.all[index].owner = None;
         }

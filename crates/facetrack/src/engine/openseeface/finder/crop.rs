@@ -16,7 +16,7 @@ const LEAST: usize = 4;
 
 /// The pixels around a face, with a margin; `None` for a face that is too small, or outside the
 /// image of `width`×`height` pixels.
-pub fn around(face: &Rect, [width, height]: [usize; 2]) -> Option<Window> {
+pub(super) fn around(face: &Rect, [width, height]: [usize; 2]) -> Option<Window> {
     let grow_x = (face.width * MARGIN.width).trunc();
     let grow_y = (face.height * MARGIN.height).trunc();
     let corners = [
@@ -28,7 +28,7 @@ pub fn around(face: &Rect, [width, height]: [usize; 2]) -> Option<Window> {
 }
 
 /// The pixels from one corner to the other, the second excluded; `None` without any.
-pub fn between(corners: [[f64; 2]; 2], size: [usize; 2]) -> Option<Window> {
+pub(super) fn between(corners: [[f64; 2]; 2], size: [usize; 2]) -> Option<Window> {
     let [[left, top], [right, bottom]] = corners.map(|corner| clamp_to_image(corner, size));
     let window = Window {
         x: left,
@@ -50,7 +50,7 @@ fn clamp_to_image([x, y]: [f64; 2], [width, height]: [usize; 2]) -> [usize; 2] {
 }
 
 /// Crop that shows `window` in `columns`×`rows` elements, normalised, with the edge repeated.
-pub fn shown(window: Window, columns: usize, rows: usize) -> Crop {
+pub(super) fn shown(window: Window, columns: usize, rows: usize) -> Crop {
     let roi = resized(&window, columns, rows);
     Crop {
         window: Some(window),
@@ -60,7 +60,7 @@ pub fn shown(window: Window, columns: usize, rows: usize) -> Crop {
 
 /// The region that spreads `columns`×`rows` elements over a window as OpenCV's `resize` does: the
 /// centre of each element is at the centre of the part of the window that it covers.
-pub fn resized(window: &Window, columns: usize, rows: usize) -> RotatedRect {
+pub(super) fn resized(window: &Window, columns: usize, rows: usize) -> RotatedRect {
     let middle = |first: usize, count: usize, elements: usize| {
         let step = count as f64 / elements as f64;
         (first as f64 + (count as f64 + step - 1.0) / 2.0) as f32

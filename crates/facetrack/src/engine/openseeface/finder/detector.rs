@@ -21,14 +21,14 @@ const STRIDE: f32 = (SIDE / CELLS) as f32;
 const RADIUS: f32 = 112.0;
 
 /// Finds faces.
-pub struct Detector(pub Network);
+pub(super) struct Detector(pub Network);
 
 impl Detector {
     /// Boxes of faces with a score of at least `least_score`, px, best first and at most `count`.
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn detect(
+    pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,
         least_score: f32,

@@ -28,14 +28,14 @@ const EYE_OUTPUT: usize = 3 * CELLS * CELLS;
 
 /// Finds pupils.
 #[derive(Clone)]
-pub struct GazeNetwork {
+pub(super) struct GazeNetwork {
     network: Network,
     patch: Patch,
 }
 
 impl GazeNetwork {
     /// Finds pupils with `network`.
-    pub fn new(network: Network) -> Self {
+    pub(super) fn new(network: Network) -> Self {
         Self {
             network,
             patch: Patch::default(),
@@ -46,7 +46,7 @@ impl GazeNetwork {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn measure(
+    pub(super) fn measure(
         &mut self,
         image: &ImageView<'_>,
         landmarks: &Landmarks,

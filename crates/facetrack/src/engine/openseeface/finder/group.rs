@@ -13,7 +13,7 @@ const BONUS: f32 = 0.1;
 
 /// A face that the landmark network found in a window.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub(super) struct Candidate {
     /// The extent of the landmarks, px.
     pub bbox: Rect,
     /// The 66 landmarks.
@@ -26,7 +26,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// A face with these landmarks; `None` if they have no extent.
-    pub fn new(landmarks: Landmarks, confidence: f32, origin: Origin) -> Option<Self> {
+    pub(super) fn new(landmarks: Landmarks, confidence: f32, origin: Origin) -> Option<Self> {
         let bbox = landmarks.extent();
         let has_extent = bbox.area() > 0.0 && (bbox.right() + bbox.bottom()).is_finite();
         has_extent.then_some(Self {
@@ -46,7 +46,7 @@ impl Candidate {
 }
 
 /// The best of each group of candidates that overlap, best first and at most `count`.
-pub fn best(candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
+pub(super) fn best(candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
     let boxes: Vec<Rect> = candidates.iter().map(|face| face.bbox).collect();
     let mut best: Vec<(usize, Candidate)> = Vec::new();
     for (group, face) in std::iter::zip(groups(&boxes), candidates) {

@@ -6,7 +6,7 @@ const MARGIN: f32 = 1e-7;
 
 /// The hottest cell of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Peak {
+pub(super) struct Peak {
     /// Its index.
     pub cell: usize,
     /// Its value.
@@ -14,7 +14,7 @@ pub struct Peak {
 }
 
 /// The first of the hottest cells; `None` for an empty map, or if a value is not finite.
-pub fn peak(map: &[f32]) -> Option<Peak> {
+pub(super) fn peak(map: &[f32]) -> Option<Peak> {
     if !map.iter().all(|value| value.is_finite()) {
         return None;
     }
@@ -25,7 +25,7 @@ pub fn peak(map: &[f32]) -> Option<Peak> {
 
 /// Converts an element of an offset map to an offset relative to the network's input: `logit_arr`.
 /// NaN stays NaN.
-pub fn offset(value: f32, factor: f32) -> f32 {
+pub(super) fn offset(value: f32, factor: f32) -> f32 {
     let value = value.clamp(MARGIN, 1.0 - MARGIN);
     libm::logf(value / (1.0 - value)) / factor
 }

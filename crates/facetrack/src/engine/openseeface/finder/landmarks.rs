@@ -28,7 +28,7 @@ const LEAST_OF_WORST: f32 = 0.65;
 
 /// Measures faces.
 #[derive(Clone)]
-pub struct LandmarkNetwork {
+pub(super) struct LandmarkNetwork {
     /// The network.
     pub network: Network,
     /// Finds the peaks in its answers.
@@ -41,7 +41,7 @@ impl LandmarkNetwork {
     ///
     /// # Errors
     /// [`ModelError::Run`].
-    pub fn measure(
+    pub(super) fn measure(
         &mut self,
         image: &ImageView<'_>,
         window: Window,

@@ -6,7 +6,7 @@ use crate::engine::openseeface::Settings;
 
 /// The counters of `predict` in `tracker.py`: `wait_count` and `discard`.
 #[derive(Debug)]
-pub struct Schedule {
+pub(super) struct Schedule {
     settings: Settings,
     max_faces: usize,
     /// Frames since the last search, while there are fewer faces than the maximum.
@@ -17,7 +17,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Creates the initial state.
-    pub fn new(settings: &Settings, max_faces: usize) -> Self {
+    pub(super) fn new(settings: &Settings, max_faces: usize) -> Self {
         Self {
             settings: *settings,
             max_faces,
@@ -28,7 +28,7 @@ impl Schedule {
 
     /// Counts a frame with `followed` tracked faces; returns whether the whole frame has to be
     /// searched.
-    pub fn searches(&mut self, followed: usize) -> bool {
+    pub(super) fn searches(&mut self, followed: usize) -> bool {
         self.waited += 1;
         let is_full = followed > 0 && followed >= self.max_faces;
         let is_due = followed == 0 || self.waited >= self.settings.scan_every;
@@ -40,7 +40,7 @@ impl Schedule {
 
     /// Counts the faces found in the frame; returns whether the positions of the previous faces are
     /// kept, which they are for a while if there are no faces.
-    pub fn keeps(&mut self, found: usize) -> bool {
+    pub(super) fn keeps(&mut self, found: usize) -> bool {
         if found > 0 {
             self.missed = 0;
             return false;
@@ -50,7 +50,7 @@ impl Schedule {
     }
 
     /// Restores the initial state.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.waited = 0;
         self.missed = 0;
     }

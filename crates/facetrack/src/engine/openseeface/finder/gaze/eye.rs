@@ -37,7 +37,7 @@ enum Side {
 
 /// Position of an eye.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eye {
+pub(super) struct Eye {
     side: Side,
     /// The pixels of the face in the image.
     face: Window,
@@ -52,7 +52,7 @@ pub struct Eye {
 impl Eye {
     /// The right eye and the left eye of the face with these 66 landmarks, in an image of that many
     /// columns and rows; `None` if an eye has no pixel in it.
-    pub fn both(landmarks: &Landmarks, size: [usize; 2]) -> Option<[Self; 2]> {
+    pub(super) fn both(landmarks: &Landmarks, size: [usize; 2]) -> Option<[Self; 2]> {
         let face = face_window(landmarks, size)?;
         let [right, left] = CORNERS.map(|corners| {
             let [a, b] = corners.map(|index| landmarks.points.get(index));
@@ -83,7 +83,7 @@ impl Eye {
     }
 
     /// Takes a position in the unit square of the network's input to the image.
-    pub fn image_from_input(&self, [u, v]: [f64; 2]) -> Point {
+    pub(super) fn image_from_input(&self, [u, v]: [f64; 2]) -> Point {
         let u = match self.side {
             Side::Right => u,
             Side::Left => 1.0 - u,
@@ -140,7 +140,7 @@ fn turned(pivot: [f64; 2], point: [f64; 2], angle: f64) -> [f64; 2] {
 
 /// Buffers for the picture of an eye.
 #[derive(Clone, Default)]
-pub struct Patch {
+pub(super) struct Patch {
     /// Output of the resampler.
     levels: Vec<f32>,
     /// The same in bytes, columns as rows.
@@ -150,7 +150,7 @@ pub struct Patch {
 impl Patch {
     /// Fills `input`, 3 channels of `side`×`side` columns of rows, with the network's view of
     /// `eye`; `None` if it cannot be sampled.
-    pub fn show(
+    pub(super) fn show(
         &mut self,
         image: &ImageView<'_>,
         eye: &Eye,
