@@ -136,10 +136,9 @@ fn style(settings: &OverlaySettings) -> Result<Style, String> {
     let color = color
         .transpose()
         .map_err(|reason| format!("`color`: {reason}"))?;
-    Ok(Style {
-        color,
-        ..settings.style
-    })
+    let mut style = settings.style;
+    style.color = color;
+    Ok(style)
 }
 
 impl FaceTrackOverlay {

@@ -207,11 +207,9 @@ fn engines_from_the_environment() {
 
 #[test]
 fn the_older_pipeline_keeps_its_tracker() {
-    let older = TrackerConfig {
-        kind: TrackerKind::Centroid,
-        max_distance: Some(80.0),
-        ..TrackerConfig::default()
-    };
+    let mut older = TrackerConfig::default();
+    older.kind = TrackerKind::Centroid;
+    older.max_distance = Some(80.0);
     let env = [("STEP5_TRACKING_ENGINE", "mediapipe")];
     let tracker = |set, env| resolve(set, "mediapipe", env).0.tracker;
     assert_eq!(tracker(&[], &env[..]), older);

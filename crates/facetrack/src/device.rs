@@ -18,10 +18,10 @@ pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning
 pub use crate::words::parse_switch;
 pub use gpu_policy::GpuPolicy;
 pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
-pub use memory::{Need, halved_det_size, largest_det_size};
+pub(crate) use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
 pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
-pub use permit::{MemoryReservation, Permit, reserve, turn};
+pub(crate) use permit::{MemoryReservation, Permit, reserve};
 pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};
 pub(crate) use validation::insufficient;

@@ -50,6 +50,7 @@ pub mod replay;
 pub mod report;
 #[doc(hidden)]
 pub mod sample;
+#[doc(hidden)]
 pub mod schedule;
 pub mod selection;
 pub mod smoothing;

@@ -5,7 +5,7 @@
 pub mod built_in;
 #[doc(hidden)]
 pub mod file;
-pub mod opener;
+mod opener;
 pub mod runtime;
 #[doc(hidden)]
 pub mod task;

@@ -30,6 +30,7 @@ const MAX_AWAY: usize = 16;
 
 /// How the rest values of new faces are found.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
+#[non_exhaustive]
 pub struct NeutralSettings {
     /// Time for which the rest values of a new face are learned, s; 0 if they are not.
     pub time: f64,

@@ -255,7 +255,7 @@ pub struct HeadPose {
 impl HeadPose {
     /// The pose of this rotation, which may be scaled, and translation; `None` if a value is not
     /// finite in `f32`.
-    pub fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
+    pub(crate) fn new(rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Option<Self> {
         let mut matrix = rotation.to_homogeneous();
         matrix.fixed_view_mut::<3, 1>(0, 3).copy_from(translation);
         // Its arrays are columns.

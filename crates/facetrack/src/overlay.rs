@@ -35,6 +35,7 @@ use super::report::FrameReport;
 
 /// Settings of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
+#[non_exhaustive]
 pub struct Style {
     /// Layers to draw.
     #[default(Layers::BOXES | Layers::LABELS | Layers::CONTOURS | Layers::KEY_POINTS | Layers::POSE | Layers::GAZE | Layers::BLENDSHAPES | Layers::INFO)]

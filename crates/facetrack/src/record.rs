@@ -13,18 +13,22 @@
 //! may be cut off and the closing missing; every line before it is whole. The JSON Schema of all three is `schema/facetrack-2.schema.json`.
 
 mod array;
+#[doc(hidden)]
 pub mod completeness;
+#[doc(hidden)]
 pub mod container;
 pub(crate) mod dense;
-pub mod drift;
+mod drift;
 mod export;
+#[doc(hidden)]
 pub mod joining;
 mod jsonl;
 mod metadata;
 mod profile;
 mod reduced;
-pub mod rhythm;
+pub(crate) mod rhythm;
 mod stream;
+#[doc(hidden)]
 pub mod timeline;
 pub(crate) mod wire;
 

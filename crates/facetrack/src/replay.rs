@@ -13,6 +13,7 @@ mod document;
 mod head;
 mod index;
 mod lines;
+#[doc(hidden)]
 pub mod matching;
 
 use std::io::{self, Read, Seek, SeekFrom};

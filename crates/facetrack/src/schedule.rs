@@ -19,7 +19,7 @@
 //! when a frame is late.
 
 mod latency;
-pub mod lateness;
+mod lateness;
 
 use std::time::Duration;
 

@@ -24,6 +24,7 @@ choices! {
 
 /// Selected faces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
+#[non_exhaustive]
 pub struct Selection {
     /// Rule of the selection.
     pub select: Select,

@@ -15,6 +15,7 @@ use super::observation::{Landmark, Landmarks};
 /// Constants of the filter. The default values come from MediaPipe's Face Landmarker:
 /// `ConfigureLandmarksSmoothingCalculator` in `face_landmarks_detector_graph.cc`.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
+#[non_exhaustive]
 pub struct OneEuro {
     /// Cut-off frequency at rest, Hz; lower is smoother.
     #[default(0.05)]

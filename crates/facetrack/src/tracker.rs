@@ -25,6 +25,7 @@ choices! {
 /// Settings of the assignment of ids. An older pipeline, whose programs read the record, uses
 /// [`TrackerKind::Centroid`] with 80 px. The defaults suit all sizes and frame rates.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
+#[non_exhaustive]
 pub struct TrackerConfig {
     /// Matching method.
     #[default(TrackerKind::Iou)]

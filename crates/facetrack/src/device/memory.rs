@@ -88,7 +88,7 @@ impl Need {
 /// The largest detector input, up to `wanted.det_size`, that fits into the free and allowed GPU
 /// memory. The other engines of this process have reserved `claimed` bytes. `None` if even the
 /// smallest input does not fit.
-pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
+pub(crate) fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize> {
     let largest = wanted.det_size.saturating_sub(1) / STEP;
     let smaller = (MIN_DET_SIZE / STEP..=largest).rev();
     let mut sides = iter::once(wanted.det_size).chain(smaller.map(|steps| steps * STEP));
@@ -96,7 +96,7 @@ pub fn largest_det_size(wanted: Need, cuda: &Cuda, claimed: u64) -> Option<usize
 }
 
 /// Half of `det_size`, a multiple of 32 px; `None` if that is too small.
-pub fn halved_det_size(det_size: usize) -> Option<usize> {
+pub(crate) fn halved_det_size(det_size: usize) -> Option<usize> {
     let half = det_size / 2 / STEP * STEP;
     (half >= MIN_DET_SIZE).then_some(half)
 }

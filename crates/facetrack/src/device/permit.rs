@@ -17,7 +17,7 @@ static RESERVED: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 
 /// The right to run on the GPU, until it is dropped. It stays on its thread.
 #[derive(Debug)]
-pub struct Permit<'a> {
+pub(crate) struct Permit<'a> {
     turns: &'a Turns,
     /// A guard that went to another thread would outlive the frame that it was for.
     stays: PhantomData<*const ()>,
@@ -32,13 +32,13 @@ impl Drop for Permit<'_> {
 
 /// Waits for the right to run on the GPU, which is granted in the order of request. A thread that
 /// has the right must not wait again, so engines use [`MemoryReservation::turn`], which prevents it.
-pub fn turn() -> Permit<'static> {
+pub(crate) fn turn() -> Permit<'static> {
     TURNS.wait()
 }
 
 /// A part of a GPU's memory for the arenas of one engine, given back when it is dropped.
 #[derive(Debug)]
-pub struct MemoryReservation {
+pub(crate) struct MemoryReservation {
     gpu: u32,
     bytes: u64,
 }
@@ -46,7 +46,7 @@ pub struct MemoryReservation {
 impl MemoryReservation {
     /// Waits for the right to run on the GPU. It must be dropped before the next one is requested:
     /// another way would wait for itself.
-    pub fn turn(&mut self) -> Permit<'_> {
+    pub(crate) fn turn(&mut self) -> Permit<'_> {
         turn()
     }
 }
@@ -63,7 +63,7 @@ impl Drop for MemoryReservation {
 ///
 /// # Errors
 /// That of `wanted`, which reserves nothing.
-pub fn reserve<E>(
+pub(crate) fn reserve<E>(
     gpu: u32,
     wanted: impl FnOnce(u64) -> Result<u64, E>,
 ) -> Result<MemoryReservation, E> {

@@ -11,7 +11,8 @@ use crate::model::{Opener, RuntimeChoice};
 use facetrack_assets::locate::SearchPaths;
 
 /// Settings that an engine is loaded with. The defaults suit every engine. The settings of a single
-/// engine have its name, and are defined in its folder.
+/// engine have its name, and are defined in its folder. Fill the rest with
+/// `..EngineConfig::default()`: later versions have more fields.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub struct EngineConfig {
     /// Model file; `None` to look for the published one.

@@ -2,11 +2,12 @@
 //! Runs networks with ONNX Runtime. Only this file and its folder name `ort`.
 
 mod bound;
-pub mod cuda;
+pub(crate) mod cuda;
 mod mapped;
 mod options;
-pub mod placement;
+pub(crate) mod placement;
 mod pool;
+#[doc(hidden)]
 pub mod telemetry;
 mod tensor;
 
@@ -96,7 +97,7 @@ impl OnnxRuntime {
 ///
 /// # Errors
 /// The message of the dynamic loader.
-pub fn preload(library: &Path) -> Result<(), String> {
+pub(crate) fn preload(library: &Path) -> Result<(), String> {
     check_regular(library)?;
     // The cause of ort's error is the message of the dynamic loader.
     ort::util::preload_dylib(library).map_err(|error| {

@@ -4,7 +4,7 @@
 use nalgebra::{Matrix3, Matrix3x2, Rotation3, UnitQuaternion, Vector2, Vector3};
 
 use crate::geometry::Point;
-use crate::observation::FitFailure;
+use crate::observation::{FitFailure, HeadPose};
 
 /// Length of the sum or the difference of two unit vectors below which they count as parallel: the
 /// square root of the precision, since shorter ones have a direction that rounding decides.
@@ -15,7 +15,7 @@ const PARALLEL: f64 = 1.5e-8;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
     /// Camera from model; x to the image's right, y up, z towards the camera.
-    pub rotation: Matrix3<f64>,
+    pub(crate) rotation: Matrix3<f64>,
     /// Where the model's origin is in the image, px.
     pub origin: [f64; 2],
     /// Pixels per unit of the model.
@@ -68,6 +68,12 @@ impl Pose {
     pub(super) fn is_finite(&self) -> bool {
         let values = self.rotation.iter().chain(&self.origin);
         values.chain([&self.scale]).all(|value| value.is_finite())
+    }
+
+    /// Pose of a head with this rotation at `position` in camera space; `None` if a value is not
+    /// finite in `f32`.
+    pub fn head_at(&self, position: [f64; 3]) -> Option<HeadPose> {
+        HeadPose::new(&self.rotation, &position.into())
     }
 
     /// Where `vertex` is in the image, px.

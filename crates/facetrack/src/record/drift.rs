@@ -26,9 +26,9 @@ impl Drift {
         extend(&mut self.lower, frame, -1.0);
     }
 
-    /// How far a frame is at most from its time at a constant rate, counted from the first frame.
+    /// Largest difference between a frame's time and its time at a constant rate, counted from the first frame.
     /// `period` is the time from frame to frame. All in ns.
-    pub fn from_constant(&self, period: f64) -> f64 {
+    pub fn max_deviation(&self, period: f64) -> f64 {
         let Some((first, start)) = self.first else {
             return 0.0;
         };
@@ -82,7 +82,7 @@ mod tests {
             // A time that comes again.
             (&[0, 40, 0, 40], 40.0, 80.0),
         ] {
-            assert_eq!(of(times).from_constant(period), want, "{times:?}");
+            assert_eq!(of(times).max_deviation(period), want, "{times:?}");
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
             let errors = errors.map(|(n, time)| *time as f64 - times[0] as f64 - n as f64 * period);
             let want = errors.map(f64::abs).fold(0.0, f64::max);
             assert!(
-                (drift.from_constant(period) - want).abs() < 1e-6,
+                (drift.max_deviation(period) - want).abs() < 1e-6,
                 "{period}"
             );
         }

@@ -99,7 +99,7 @@ impl Rhythm {
         let all = self.all();
         let mean = all.sum / (all.count + self.backward) as f64;
         let mut rates = nominal.into_iter().chain([1e9 / regular.mean()]);
-        let fits = |fps: &f64| drift.from_constant(1e9 / fps) * fps <= MAX_ERROR * 1e9;
+        let fits = |fps: &f64| drift.max_deviation(1e9 / fps) * fps <= MAX_ERROR * 1e9;
         rates.find(fits).map_or(
             Rate {
                 fps: 1e9 / mean,

@@ -35,7 +35,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 
 /// The state of the detector.
 #[derive(Debug, Default)]
-pub struct Lateness {
+pub(super) struct Lateness {
     /// Minimum delay of the frames.
     usual_delay: Option<Duration>,
     /// `None` in the state "in time".
@@ -58,7 +58,7 @@ struct LatePeriod {
 
 impl Lateness {
     /// See [`Schedule::on_qos`](super::Schedule::on_qos).
-    pub fn on_qos(&mut self, time: Duration, lateness: i64) {
+    pub(super) fn on_qos(&mut self, time: Duration, lateness: i64) {
         let late = u64::try_from(lateness).ok().filter(|late| *late > 0);
         self.missed_until = late.map(|late| time.saturating_add(Duration::from_nanos(late)));
         if late.is_some() {
@@ -67,7 +67,7 @@ impl Lateness {
     }
 
     /// A frame was analysed; `time` is `None` if it has no timestamp.
-    pub fn on_analyzed(&mut self, time: Option<Duration>) {
+    pub(super) fn on_analyzed(&mut self, time: Option<Duration>) {
         self.analyzed = time.or(self.analyzed);
         if let Some(period) = &mut self.period {
             period.lowest = None;
@@ -75,7 +75,7 @@ impl Lateness {
     }
 
     /// Observes a frame, whether late frames are held or not. An analysis takes `cost`.
-    pub fn observe(&mut self, arrival: Arrival, cost: Duration) {
+    pub(super) fn observe(&mut self, arrival: Arrival, cost: Duration) {
         let delay = arrival.delay();
         self.usual_delay = Some(self.usual_delay.map_or(delay, |usual| usual.min(delay)));
         let is_recent =
@@ -84,13 +84,13 @@ impl Lateness {
     }
 
     /// Whether the frame that was observed last is late. Upstream reports the latency `upstream`.
-    pub fn is_late(&mut self, arrival: Arrival, upstream: Duration, cost: Duration) -> bool {
+    pub(super) fn is_late(&mut self, arrival: Arrival, upstream: Duration, cost: Duration) -> bool {
         !self.is_starved(arrival, cost)
             && (self.is_overdue(arrival, upstream, cost) || self.is_missed(arrival))
     }
 
     /// Whether a sink has reported that the frame that was observed last would be late.
-    pub fn is_reported_late(&mut self, arrival: Arrival, cost: Duration) -> bool {
+    pub(super) fn is_reported_late(&mut self, arrival: Arrival, cost: Duration) -> bool {
         !self.is_starved(arrival, cost) && self.is_missed(arrival)
     }
 

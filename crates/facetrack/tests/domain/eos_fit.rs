@@ -20,7 +20,6 @@ use std::sync::Arc;
 use eos::Found;
 use facetrack::geometry::Point;
 use facetrack::morphable::{self, Fit, FitSettings, Fitter, Past};
-use facetrack::observation::HeadPose;
 use recording::{Recording, angle, correlation, mean};
 
 const IMAGES: &str = "dlib68__IMAGES";
@@ -172,7 +171,7 @@ fn jitter(rows: impl Iterator<Item = Vec<f32>>) -> f32 {
 }
 
 fn angles(fit: &Fit) -> Vec<f32> {
-    let head = HeadPose::new(&fit.pose.rotation, &Default::default());
+    let head = fit.pose.head_at([0.0; 3]);
     let angles = head.expect("finite numbers").euler_degrees();
     vec![angles.yaw, angles.pitch, angles.roll]
 }
@@ -333,7 +332,9 @@ fn damaged_landmarks_make_a_sound_fit_or_none() {
                 seen.iter().all(|p| (p.x + p.y + p.z).is_finite()),
                 "frame {index}"
             );
-            assert!(fit.pose.scale.is_finite() && fit.pose.rotation.iter().all(|r| r.is_finite()));
+            assert!(
+                fit.pose.scale.is_finite() && fit.pose.quaternion().iter().all(|r| r.is_finite())
+            );
         }
     }
     println!("{fits} fits, {failures} without one");

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use nalgebra::Vector3;
-
 use crate::geometry::Point;
 use crate::morphable::{FaceModel, Fit};
 use crate::observation::{FitFailure, HeadPose, Landmark, Landmarks, MorphableFit, Observation};
@@ -89,7 +87,7 @@ fn pose(fit: &Fit, (width, height): (usize, usize)) -> Option<HeadPose> {
     let [x, y] = fit.pose.origin;
     let right = (x - width as f64 / 2.0) / fit.pose.scale;
     let up = (height as f64 / 2.0 - y) / fit.pose.scale;
-    HeadPose::new(&fit.pose.rotation, &Vector3::new(right, up, 0.0))
+    fit.pose.head_at([right, up, 0.0])
 }
 
 /// Whether the projections of `fit` are finite. The rest of it is finite in every [`Fit`].

@@ -4,15 +4,15 @@
 //! `onnxruntime_run_options_config_keys.h` of ONNX Runtime 1.31.
 
 mod tensorrt;
-pub mod trial;
+pub(crate) mod trial;
 
 use super::Transfer;
 use crate::model::ModelError;
 use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
-pub use tensorrt::{Extents, InputExtents};
+pub(crate) use tensorrt::{Extents, InputExtents};
 
 /// Options of ONNX Runtime.
-pub type KeysAndValues = Vec<(&'static str, String)>;
+pub(crate) type KeysAndValues = Vec<(&'static str, String)>;
 
 /// How a network runs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ const BEGINNINGS: [&str; 4] = [
 const END: &str = " ; GPU=";
 
 /// The error of `model` on a GPU for which the runtime gives `reason`.
-pub fn failure(model: String, reason: String) -> ModelError {
+pub(crate) fn failure(model: String, reason: String) -> ModelError {
     let is_out_of_memory = OUT_OF_MEMORY.iter().any(|words| reason.contains(words));
     let begin = BEGINNINGS.iter().find_map(|words| reason.find(words));
     let said = &reason[begin.unwrap_or_default()..];

@@ -41,7 +41,7 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 /// # Errors
 /// [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when its
 /// answer is wrong.
-pub fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
+pub(crate) fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let memory_limit = MEMORY_LIMIT.min(cuda.max_vram);
     let provider = CudaProvider {
         coverage: Coverage::Whole,
