@@ -11,12 +11,14 @@ const PACK_FAMILY: &str = "insightface";
 
 /// Names of packs that are looked for: the packs that InsightFace publishes, its default first,
 /// then the better ones first; and the family.
-const PACKS: [&str; 6] = [
+const PACKS: [&str; 8] = [
     "buffalo_l",
     "antelopev2",
     "buffalo_m",
     "buffalo_s",
     "buffalo_sc",
+    "raccoon_l",
+    "raccoon_s",
     PACK_FAMILY,
 ];
 
@@ -177,7 +179,7 @@ mod tests {
         for (explicit, names) in [
             (
                 None,
-                "buffalo_l, antelopev2, buffalo_m, buffalo_s, buffalo_sc, insightface",
+                "buffalo_l, antelopev2, buffalo_m, buffalo_s, buffalo_sc, raccoon_l, raccoon_s, insightface",
             ),
             (Some("buffalo_l"), "buffalo_l"),
             (Some("/nowhere/pack"), "/nowhere/pack"),

@@ -16,6 +16,7 @@ mod network;
 mod networks;
 mod opened;
 pub mod pack;
+mod package;
 mod pose;
 mod provider;
 mod regions;

@@ -192,6 +192,32 @@ fn what_is_allowed_is_measured() {
     }
 }
 
+#[test]
+fn a_pack_with_a_manifest_finds_the_same_faces() {
+    let Some(published) = published() else {
+        return;
+    };
+    let names = ["scrfd_500m_bnkps.onnx", "w600k_mbf.onnx"];
+    let plain = copied(&published, &names.map(|name| (name, name, 100)));
+    let stated = copied(
+        &published,
+        &[
+            (names[0], "detection.onnx", 100),
+            (names[1], "faces.onnx", 100),
+        ],
+    );
+    let manifest = r#"{"manifest_version": 2, "model_id": "small", "license": "MODEL.LICENSE", "tasks": {
+        "detection": {"file": "detection.onnx", "preprocessing": {"mean": 127.5, "std": 128.0}},
+        "recognition": {"file": "faces.onnx"}}}"#;
+    fs::write(stated.path().join("manifest.json"), manifest).unwrap();
+    let find_in = |pack: &Path| {
+        let mut engine = engine(KIND, &config(pack, with_embedding()))?;
+        Some(find(&mut engine, &[200.0, 450.0]))
+    };
+    let found = find_in(stated.path());
+    assert_eq!(found, find_in(plain.path()));
+}
+
 /// A wide frame gives the same faces as one that fills the detector's square and is black below,
 /// also where a face touches the lower edge. The detector has to see all of that black: with 96 px
 /// of it, points move by up to 0.9 px.

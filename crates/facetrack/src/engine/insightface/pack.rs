@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in
-//! `model_zoo.py` and the classes behind it do it. The first of each task by file name is taken, as
-//! `FaceAnalysis` does, but for networks that a pack has in half precision as well.
+//! A pack: a folder of networks. A manifest names the network of each task. Without one, networks
+//! are recognised by their tensors as `ModelRouter.get_model` in `model_zoo.py` and the classes
+//! behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does, but for
+//! networks that a pack has in half precision as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use facetrack_graph::outline::{OnnxOutline, Precision};
 
 use super::Module;
 use super::opened::{Layers, Opened};
+use super::package::{self, Declared};
 use crate::model::{ModelError, ModelFile, TensorSpec, file, read_outline};
 use crate::sample::ValueRange;
 use facetrack_assets::manifest;
@@ -34,7 +36,10 @@ pub fn open(
     wanted: impl Fn(Module) -> bool,
     mut open: impl FnMut(Module, &Path, Vec<u8>) -> Result<Layers, ModelError>,
 ) -> Result<Vec<Opened>, ModelError> {
-    let networks = chosen(folder, precision, wanted)?;
+    let networks = match package::declared(folder)? {
+        Some(declared) => stated(folder, declared, wanted)?,
+        None => recognised(folder, precision, wanted)?,
+    };
     if !networks.iter().any(|n| n.module == Module::Detection) {
         return Err(unusable(folder, "none of its .onnx files is a detector"));
     }
@@ -50,7 +55,7 @@ pub fn open(
                 model,
                 rest,
                 boxes,
-                range: range(module, &network.outline.first_nodes),
+                range: network.range,
                 path,
                 file: network.file,
             })
@@ -58,31 +63,64 @@ pub fn open(
         .collect()
 }
 
-/// A file of a pack.
+/// A network to be opened. Its file is read to choose it and then dropped, because a pack may have
+/// hundreds of megabytes.
 struct Network {
     module: Module,
     path: PathBuf,
     file: ModelFile,
-    outline: OnnxOutline,
+    precision: Precision,
+    range: ValueRange,
 }
 
-/// The files to be opened. Each is read to find out and then dropped, because a pack may have
-/// hundreds of megabytes.
-fn chosen(
+/// The networks that a manifest declares.
+fn stated(
+    folder: &Path,
+    declared: Vec<Declared>,
+    wanted: impl Fn(Module) -> bool,
+) -> Result<Vec<Network>, ModelError> {
+    let declared = declared.into_iter().filter(|it| wanted(it.module));
+    declared
+        .map(|it| {
+            let (file, outline) = outline(folder, &it.path)?;
+            let refuse = |reason: String| unusable(folder, &reason);
+            it.check(&file).map_err(refuse)?;
+            if recognise(&outline) != Some(it.module) {
+                let path = it.path.display();
+                return Err(refuse(format!("{path} has other tensors than its task")));
+            }
+            Ok(Network {
+                module: it.module,
+                path: it.path,
+                file,
+                precision: outline.precision,
+                range: it.range,
+            })
+        })
+        .collect()
+}
+
+/// A file of a pack and the outside of its network.
+fn outline(folder: &Path, path: &Path) -> Result<(ModelFile, OnnxOutline), ModelError> {
+    let (bytes, file) = file::read_up_to(MAX_BYTES, path, "ONNX")?;
+    let outline = read_outline(path, &bytes).map_err(|error| of_pack(folder, error))?;
+    Ok((file, outline))
+}
+
+/// The networks that are recognised by their tensors.
+fn recognised(
     folder: &Path,
     precision: Precision,
     wanted: impl Fn(Module) -> bool,
 ) -> Result<Vec<Network>, ModelError> {
     let mut networks: Vec<Network> = Vec::new();
-    for path in files(folder)? {
-        let (bytes, file) = file::read_up_to(MAX_BYTES, &path, "ONNX")?;
-        let outline = read_outline(&path, &bytes).map_err(|error| of_pack(folder, error))?;
+    for path in onnx_files(folder)? {
+        let (file, outline) = outline(folder, &path)?;
         let Some(module) = recognise(&outline).filter(|module| wanted(*module)) else {
             continue;
         };
-        let is_better = |other: &Network| {
-            outline.precision == precision && other.outline.precision != precision
-        };
+        let is_better =
+            |other: &Network| outline.precision == precision && other.precision != precision;
         match networks.iter().position(|own| own.module == module) {
             Some(index) if !is_better(&networks[index]) => continue,
             Some(index) => drop(networks.remove(index)),
@@ -92,14 +130,26 @@ fn chosen(
             module,
             path,
             file,
-            outline,
+            precision: outline.precision,
+            range: range(module, &outline.first_nodes),
         });
     }
     Ok(networks)
 }
 
+/// The files of the networks that a pack may open.
+///
+/// # Errors
+/// Returns an error if the folder or its manifest cannot be read.
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+    match package::declared(folder)? {
+        Some(declared) => Ok(declared.into_iter().map(|it| it.path).collect()),
+        None => onnx_files(folder),
+    }
+}
+
 /// The ONNX files in a folder, by name.
-pub fn files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+fn onnx_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let unreadable = |source| ModelError::Read {
         path: folder.to_owned(),
         source,

@@ -212,6 +212,122 @@ fn of_two_precisions_the_one_that_was_asked_for_is_opened() {
     }
 }
 
+/// A manifest of version 2 with these tasks.
+fn manifest(tasks: &str) -> (&'static str, Vec<u8>) {
+    let text = format!(
+        r#"{{"manifest_version": 2, "model_id": "small", "license": "MODEL.LICENSE", "tasks": {{{tasks}}}}}"#
+    );
+    ("manifest.json", text.into_bytes())
+}
+
+#[test]
+fn a_manifest_names_the_network_of_each_task_and_its_range() {
+    let recogniser = file(&of_faces(112, 512));
+    let sha256 = ModelFile::of(Path::new("embedding.onnx"), &recogniser).sha256;
+    let tasks = format!(
+        r#""detection": {{"file": "nets/b.onnx", "preprocessing": "embedded"}},
+        "verification": {{"file": "verifier.onnx"}},
+        "recognition": {{"file": "embedding.onnx", "sha256": "{sha256}"}}"#
+    );
+    let folder = folder(&[
+        manifest(&tasks),
+        ("a.onnx", file(&scrfd())),
+        ("106.onnx", file(&of_faces(192, 212))),
+        ("embedding.onnx", recogniser),
+    ]);
+    std::fs::create_dir(folder.path().join("nets")).unwrap();
+    std::fs::write(folder.path().join("nets/b.onnx"), file(&scrfd())).unwrap();
+    let networks = open(
+        folder.path(),
+        Precision::Single,
+        |_| true,
+        |_, _, _| Ok((Box::new(Fake::new(&[], &[], |_| Vec::new())), None, None)),
+    );
+    let found: Vec<_> = networks
+        .unwrap()
+        .into_iter()
+        .map(|network| (network.module, network.file.name, network.range))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Module::Detection, "b.onnx".to_owned(), ValueRange::BYTE),
+            (
+                Module::Recognition,
+                "embedding.onnx".to_owned(),
+                around_grey(127.5)
+            ),
+        ]
+    );
+    let paths = files(folder.path()).unwrap();
+    assert_eq!(paths.len(), 2);
+    let scaled = r#""detection": {"file": "a.onnx", "preprocessing": {"mean": 0, "std": 255}}"#;
+    let (name, text) = manifest(scaled);
+    std::fs::write(folder.path().join(name), text).unwrap();
+    let declared = package::declared(folder.path()).unwrap().unwrap();
+    assert_eq!(declared[0].range, ValueRange::UNIT);
+}
+
+#[test]
+fn a_manifest_that_can_not_be_used_is_an_error_and_another_version_is_ignored() {
+    let detector = file(&scrfd());
+    let refused = |tasks: &str| {
+        let folder = folder(&[manifest(tasks), ("det.onnx", detector.clone())]);
+        opened(folder.path(), |_| true).unwrap_err().to_string()
+    };
+    let zeros = "0".repeat(64);
+    let wrong_hash = format!(r#""detection": {{"file": "det.onnx", "sha256": "{zeros}"}}"#);
+    for (tasks, part) in [
+        (
+            r#""detection": {"file": "../det.onnx"}"#,
+            "not an ONNX file of the pack",
+        ),
+        (
+            r#""detection": {"file": "/det.onnx"}"#,
+            "not an ONNX file of the pack",
+        ),
+        (
+            r#""detection": {"file": "det.bin"}"#,
+            "not an ONNX file of the pack",
+        ),
+        (r#""detection": {}"#, "missing field `file`"),
+        (
+            r#""detection": {"file": "det.onnx", "preprocessing": "grey"}"#,
+            "neither \"embedded\" nor mean and std",
+        ),
+        (
+            r#""detection": {"file": "det.onnx", "preprocessing": {"mean": 0, "std": 0}}"#,
+            "std 0 cannot be used",
+        ),
+        (
+            wrong_hash.as_str(),
+            "its SHA-256 is not the one in manifest.json",
+        ),
+        (
+            r#""recognition": {"file": "det.onnx"}"#,
+            "has other tensors than its task",
+        ),
+        (r#""detection": {"file": "lost.onnx"}"#, "lost.onnx"),
+        ("", "none of its .onnx files is a detector"),
+    ] {
+        let error = refused(tasks);
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    for text in [
+        &b"{\"manifest_version\": 1}"[..],
+        b"{\"models\": []}",
+        b"[2]",
+        b"no JSON",
+    ] {
+        let folder = folder(&[
+            ("manifest.json", text.to_vec()),
+            ("det.onnx", detector.clone()),
+        ]);
+        let found = opened(folder.path(), |_| true).unwrap();
+        assert_eq!(found, [(Module::Detection, "det.onnx".to_owned())]);
+    }
+}
+
 #[test]
 fn packs_that_can_not_be_used_are_errors_that_name_what_is_wrong() {
     let whole = file(&scrfd());
