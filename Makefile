@@ -29,7 +29,7 @@ OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features audit msrv crates deb dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features api audit msrv crates deb dist reproducible test-install install uninstall clean
 
 ##@ Use
 
@@ -111,6 +111,9 @@ features: ## Check the library with each engine alone, by default, and with ever
 	done
 	cargo check --locked --package facetrack --lib
 	cargo check --locked --package facetrack --lib --all-features
+
+api: ## Compare the public items of the library with the recorded ones (UPDATE_API=1 records them)
+	scripts/public-api.sh
 
 audit: ## Check licences, origin and known vulnerabilities of the dependencies
 	scripts/audit.sh

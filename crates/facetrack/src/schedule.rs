@@ -15,7 +15,7 @@
 //! | an analysed frame | no | yes | no | hold |
 //! | an analysed frame | no | yes | yes | analyse |
 //!
-//! Frames that are held count for `inference-interval` but not for `max-fps`. [`lateness`] defines
+//! Frames that are held count for `inference-interval` but not for `max-fps`. `lateness` defines
 //! when a frame is late.
 
 mod latency;
