@@ -5,6 +5,7 @@
 
 #[cfg(feature = "analytics")]
 mod analytics;
+mod cost;
 mod face;
 mod fields;
 mod fits;
@@ -24,6 +25,7 @@ use gst::meta::CustomMeta;
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use thiserror::Error;
 
+pub use self::cost::Cost;
 use self::face::{face_from_structure, structure_from_face};
 use self::fields::{Fields, Scale, malformed};
 pub use self::frame::{Fit, FrameShape, Stale};

@@ -88,15 +88,16 @@ use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSucces
 use gst_base::subclass::prelude::*;
 
 use super::failure::{Failure, contained};
+use super::gpu_memory::GpuMemory;
 use super::loading::{self, Loaded};
 use super::messages;
 use super::plan::{Plan, Setup};
 use super::state::{Outcome, State};
-use crate::meta::{self, FaceTrackMeta};
+use crate::meta::{self, Cost, FaceTrackMeta};
 use crate::options::{self, Description, Environment, FaceTrackSettings, Options};
 use crate::orientation::{Orientation, Turn};
 use crate::{element, video};
-use facetrack::device::{Decision, OwnMemory, Severity};
+use facetrack::device::{Decision, Severity};
 use facetrack::engine::{self, EngineInfo, Notice, Setting};
 use facetrack::instructions;
 use facetrack::profile::Profile;
@@ -118,7 +119,7 @@ struct Active {
     /// The device that the engine was loaded for. It may have fallen back to the CPU.
     device: String,
     /// Memory on this device; `None` on the CPU.
-    vram: Option<Arc<OwnMemory>>,
+    vram: Option<Arc<GpuMemory>>,
     profile: Arc<Profile>,
 }
 
@@ -131,7 +132,7 @@ impl Active {
             info: analyzer.engine.info.clone(),
             source: analyzer.source().clone(),
             device: placement.device(),
-            vram: OwnMemory::of(placement).map(Arc::new),
+            vram: GpuMemory::of(placement).map(Arc::new),
             profile: analyzer.profile().clone(),
         }
     }
@@ -456,6 +457,11 @@ impl FaceTrack {
         FaceTrackMeta::attach_seen(buffer.make_mut(), report, frame, &outcome.track_times)
             .inspect_err(|e| gst::element_imp_error!(self, gst::LibraryError::Failed, ("{e}")))
             .map_err(|_| gst::FlowError::Error)?;
+        let cost = Cost {
+            time: outcome.analysis_time,
+            gpu_memory: self.vram(),
+        };
+        FaceTrackMeta::set_cost(buffer.make_mut(), cost);
         self.post_all(outcome.messages);
         if lock(&self.schedule).take_latency_change() {
             // The pipeline queries latencies again. Posting fails only without a bus.

@@ -5,6 +5,7 @@ use gst::glib;
 
 mod clock;
 mod failure;
+mod gpu_memory;
 mod imp;
 mod in_flight;
 mod loading;

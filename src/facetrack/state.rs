@@ -20,6 +20,7 @@ use crate::orientation::Orientation;
 use crate::video::{self, VideoError};
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::neutral::NeutralEvent;
+use facetrack::profile::Stage;
 use facetrack::report::{FrameReport, FrameStatus};
 use facetrack::schedule::{Arrival, Candidate, Decision, NOMINAL_PERIOD, Schedule};
 use facetrack::workers::Workers;
@@ -59,6 +60,8 @@ pub(super) struct State {
 pub(super) struct Outcome {
     /// The report to attach.
     pub report: FrameReport,
+    /// Time that the analysis took; `None` if the frame was not analysed.
+    pub analysis_time: Option<Duration>,
     /// Shape of the frame.
     pub frame: FrameShape,
     /// One for each face.
@@ -344,7 +347,12 @@ impl State {
             } => {
                 let report = self.engine.analyzer.complete(faces.wait()?)?;
                 lock(schedule).on_analyzed(arrival, start.elapsed());
-                report
+                let time = self.engine.analyzer.profile().last(Stage::Total);
+                let analysis_time = Some(time);
+                return Ok(Outcome {
+                    analysis_time,
+                    ..self.outcome(report)
+                });
             }
         };
         Ok(self.outcome(report))
@@ -379,6 +387,7 @@ impl State {
         Outcome {
             messages: self.messages(&report),
             track_times: self.history.observe(&report, self.frame_time.running_time),
+            analysis_time: None,
             frame: frame.unwrap_or(FrameShape::square(report.width, report.height)),
             notices: self.engine.analyzer.take_notices(),
             report,

@@ -53,7 +53,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSucces
 use gst_base::subclass::prelude::*;
 
 use super::frame::{self, FrameError};
-use super::pace::Counter;
+use super::pace::{AnalysisTimes, Counter};
 use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
@@ -74,6 +74,7 @@ struct State {
     format: Option<(gst_video::VideoInfo, Layout)>,
     overlay: Overlay,
     counter: Counter,
+    analysis_times: AnalysisTimes,
     /// Warnings that were posted.
     warned: BTreeSet<String>,
     missing_meta: MissingMetaCounter,
@@ -153,9 +154,13 @@ impl FaceTrackOverlay {
         if settings.style.layers.is_empty() {
             return buffer;
         }
+        let cost = FaceTrackMeta::cost(&buffer);
+        let analysis = state.analysis_times.mean_with(cost.time);
         let pace = |buffer: &gst::BufferRef| Pace {
             fps,
             latency: self.latency(buffer),
+            analysis,
+            gpu_memory: cost.gpu_memory,
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
         let is_absent = matches!(drawn, Err(FrameError::Meta(MetaError::Absent)));

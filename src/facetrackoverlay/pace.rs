@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The frame rate of a stream.
+//! The frame rate of a stream and its mean analysis time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -30,6 +30,28 @@ impl Counter {
         let since = now.saturating_duration_since(*self.frames.front()?);
         let frames = (self.frames.len() - 1) as f32;
         (!since.is_zero()).then(|| frames / since.as_secs_f32())
+    }
+}
+
+/// Number of analyses that the mean is of: as many as the pipeline that `STEP5_TRACKING_ENGINE`
+/// comes from averages.
+const ANALYSES: usize = 10;
+
+/// The times of the last analyses.
+#[derive(Debug, Default)]
+pub(super) struct AnalysisTimes(VecDeque<Duration>);
+
+impl AnalysisTimes {
+    /// Adds the time of an analysis, if the frame had one. Returns the mean of the last
+    /// [`ANALYSES`].
+    pub(super) fn mean_with(&mut self, time: Option<Duration>) -> Option<Duration> {
+        self.0.extend(time);
+        let surplus = self.0.len().saturating_sub(ANALYSES);
+        self.0.drain(..surplus);
+        let count = u32::try_from(self.0.len())
+            .ok()
+            .filter(|count| *count > 0)?;
+        Some(self.0.iter().sum::<Duration>() / count)
     }
 }
 
@@ -78,6 +100,17 @@ mod tests {
         for fps in [second, third] {
             assert!((fps - 25.0).abs() < 0.1, "{fps}");
         }
+    }
+
+    #[test]
+    fn the_mean_is_of_the_last_ten_analyses() {
+        let mut times = AnalysisTimes::default();
+        assert_eq!(times.mean_with(None), None);
+        for millis in 1..=20 {
+            times.mean_with(Some(Duration::from_millis(millis)));
+        }
+        let mean = Some(Duration::from_micros(15_500));
+        assert_eq!([times.mean_with(None), times.mean_with(None)], [mean; 2]);
     }
 
     #[test]

@@ -752,3 +752,20 @@ fn a_buffer_without_it_has_none() {
     );
     assert_eq!(FaceTrackMeta::from_buffer(&gst::Buffer::new()), None);
 }
+
+#[test]
+fn the_cost_of_an_analysis_is_beside_the_report() {
+    let mut buffer = buffer_with(&report(vec![full_face(1, 1.0)]));
+    let report = FaceTrackMeta::read(&buffer);
+    assert_eq!(FaceTrackMeta::cost(&buffer), Cost::default());
+    let cost = Cost {
+        time: Some(Duration::from_nanos(8_260_001)),
+        gpu_memory: Some(812),
+    };
+    FaceTrackMeta::set_cost(buffer.make_mut(), cost);
+    assert_eq!(FaceTrackMeta::cost(&buffer), cost);
+    assert_eq!(FaceTrackMeta::read(&buffer), report);
+    let mut plain = gst::Buffer::new();
+    FaceTrackMeta::set_cost(plain.make_mut(), cost);
+    assert_eq!(FaceTrackMeta::cost(&plain), Cost::default());
+}

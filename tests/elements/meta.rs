@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Metadata on its way through other elements and into other languages.
 
+use std::time::Duration;
+
 use crate::common;
 
 use crate::common::faces::{face, full_face};
@@ -105,5 +107,25 @@ fn python_reads_the_record() {
         ] {
             assert!(line.contains(part), "{part}: {line}");
         }
+    }
+}
+
+#[test]
+fn an_analysed_frame_states_how_long_that_took() {
+    common::init();
+    let elements = "facetrack engine=scripted inference-interval=3 script=\"face\"";
+    let mut harness = Harness::new_parse(elements);
+    harness.set_src_caps_str("video/x-raw,format=GRAY8,width=64,height=48,framerate=25/1");
+    for frame in 0..6 {
+        let mut buffer = gst::Buffer::with_size(64 * 48).expect("room");
+        buffer
+            .make_mut()
+            .set_pts(gst::ClockTime::from_mseconds(40 * frame));
+        let cost = FaceTrackMeta::cost(&harness.push_and_pull(buffer).expect("it flows"));
+        let is_plausible = |time: Duration| !time.is_zero() && time < Duration::from_secs(60);
+        // Two frames of three are held.
+        assert_eq!(cost.time.is_some(), frame % 3 == 0);
+        assert!(cost.time.is_none_or(is_plausible), "{cost:?}");
+        assert_eq!(cost.gpu_memory, None);
     }
 }

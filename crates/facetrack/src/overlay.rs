@@ -61,6 +61,10 @@ pub struct Pace {
     pub fps: Option<f32>,
     /// Time since the frame was due.
     pub latency: Option<Duration>,
+    /// Mean time of the last analyses.
+    pub analysis: Option<Duration>,
+    /// GPU memory that the process uses, MiB.
+    pub gpu_memory: Option<u64>,
 }
 
 /// Draws reports. It keeps its working memory from frame to frame.

@@ -101,6 +101,11 @@ impl Profile {
         std::array::from_fn(|index| stages[index].summary(Stage::VARIANTS[index]))
     }
 
+    /// Time of the last run of `stage`; 0 before the first one.
+    pub fn last(&self, stage: Stage) -> Duration {
+        lock(&self.stages)[stage as usize].last
+    }
+
     /// Number of frames.
     pub fn frames(&self) -> u64 {
         lock(&self.stages)[Stage::Total as usize].count
@@ -137,6 +142,7 @@ const BUCKETS: usize = 378;
 struct Histogram {
     count: u64,
     seconds: f64,
+    last: Duration,
     #[default([0; BUCKETS])]
     buckets: [u64; BUCKETS],
 }
@@ -148,6 +154,7 @@ impl Histogram {
         self.buckets[(bucket as usize).min(BUCKETS - 1)] += 1;
         self.count += 1;
         self.seconds += seconds;
+        self.last = time;
     }
 
     fn summary(&self, stage: Stage) -> StageSummary {
@@ -187,6 +194,7 @@ mod tests {
         let summary = histogram.summary(Stage::Total);
         assert_eq!(summary.count, 100);
         assert!((summary.mean - 50.5).abs() < 1e-6);
+        assert_eq!(histogram.last, Duration::from_millis(100));
         for (value, want) in [(summary.p50, 50.0), (summary.p95, 95.0)] {
             assert!(value / want < STEP && want / value < STEP, "{value} {want}");
         }

@@ -15,5 +15,5 @@ flags! {
     POSE = 6, "pose": "axes of the head: x to its left, y up, z out of the face";
     GAZE = 7, "gaze": "pupils, and their offset from the middle of the eye";
     BLENDSHAPES = 8, "blendshapes": "bars of the strongest blendshapes";
-    INFO = 9, "info": "engine, device, status, frames per second and lateness of the frame";
+    INFO = 9, "info": "engine, device, GPU memory, status, frames per second, mean time of the last ten analyses, and lateness of the frame";
 }

@@ -125,13 +125,13 @@ fn plate_near(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
     plates[0]
 }
 
-/// Engine, device, timing and status, in the upper left corner.
+/// Engine, device, GPU memory, timing and status, in the upper left corner.
 pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
     let corner = brush.text_height() / 2.0;
     let [width, _] = brush.size();
     let max = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
     let lines = [
-        wrapped(&origin(report), " ", max),
+        wrapped(&origin(report, pace), " ", max),
         wrapped(&progress(report, pace), "  ", max),
     ];
     let lines = lines.concat();
@@ -164,9 +164,12 @@ fn wrapped(words: &[String], gap: &str, max: usize) -> Vec<String> {
     lines
 }
 
-fn origin(report: &FrameReport) -> [String; 2] {
+fn origin(report: &FrameReport, pace: &Pace) -> [String; 3] {
     let source = &report.source;
-    [&source.engine, &source.device].map(|word| word.trim().to_owned())
+    let [engine, device] = [&source.engine, &source.device].map(|word| word.trim().to_owned());
+    let memory = pace.gpu_memory;
+    let memory = memory.map_or_else(String::new, |mebibytes| format!("{mebibytes} MiB"));
+    [engine, device, memory]
 }
 
 fn progress(report: &FrameReport, pace: &Pace) -> Vec<String> {
@@ -175,8 +178,54 @@ fn progress(report: &FrameReport, pace: &Pace) -> Vec<String> {
         status => Some(status.to_string()),
     };
     let fps = pace.fps.map(|fps| format!("{fps:.1} fps"));
+    let analysis = pace
+        .analysis
+        .map(|time| format!("analysis {:.1} ms", time.as_secs_f64() * 1e3));
     let latency = pace
         .latency
         .map(|latency| format!("{} ms", latency.as_millis()));
-    [fps, latency, status].into_iter().flatten().collect()
+    [fps, analysis, latency, status]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::report::ReportSource;
+
+    #[test]
+    fn the_lines_about_the_stream_state_what_is_known() {
+        let source = ReportSource {
+            engine: "insightface".into(),
+            device: "cuda:1".into(),
+            ..ReportSource::default()
+        };
+        let report = FrameReport {
+            width: 640,
+            height: 360,
+            status: FrameStatus::Tracked,
+            cut: false,
+            faces: Vec::new(),
+            source: Arc::new(source),
+        };
+        let pace = Pace {
+            fps: Some(29.97),
+            latency: Some(Duration::from_millis(40)),
+            analysis: Some(Duration::from_micros(8_260)),
+            gpu_memory: Some(812),
+        };
+        assert_eq!(origin(&report, &pace), ["insightface", "cuda:1", "812 MiB"]);
+        assert_eq!(
+            progress(&report, &pace),
+            ["30.0 fps", "analysis 8.3 ms", "40 ms"]
+        );
+        let nothing = Pace::default();
+        assert_eq!(origin(&report, &nothing), ["insightface", "cuda:1", ""]);
+        assert!(progress(&report, &nothing).is_empty());
+    }
 }

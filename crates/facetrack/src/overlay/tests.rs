@@ -74,6 +74,7 @@ impl Picture {
         let pace = Pace {
             fps: Some(29.97),
             latency: Some(Duration::from_millis(40)),
+            ..Pace::default()
         };
         self.canvas(|canvas| Overlay::default().draw(canvas, report, &pace, style));
     }
