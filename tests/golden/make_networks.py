@@ -3,7 +3,7 @@
 """Records what LiteRT computes with the networks of face_landmarker.task, for
 crates/facetrack/tests/engines/networks.rs.
 
-    python3 -m pip install ai-edge-litert==2.1.0 numpy
+    python3 -m pip install ai-edge-litert==2.3.0 numpy
     python3 tests/golden/make_networks.py FACE_LANDMARKER_TASK [FACE_INPUT]
 
 FACE_INPUT is a face as the landmark network takes it: 256x256x3 f32 in 0..1, little endian; the test finds the same

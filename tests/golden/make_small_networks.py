@@ -4,7 +4,7 @@
 operator, and records what LiteRT computes with the first two, for
 crates/facetrack/tests/engines/networks.rs.
 
-    python3 -m pip install ai-edge-litert==2.1.0 flatbuffers numpy
+    python3 -m pip install ai-edge-litert==2.3.0 flatbuffers numpy
     python3 tests/golden/make_small_networks.py
 
 The networks go to networks/small_*.tflite. Weights and inputs are `random` of make_networks.py.
