@@ -13,6 +13,8 @@ use facetrack::engine::{Engine, EngineConfig, EngineError, EngineKind, Frame, Th
 use facetrack::image::ImageView;
 use facetrack::model::ModelError;
 use facetrack::observation::Observation;
+use facetrack_assets::locate::SearchPaths;
+use facetrack_graph::Graph;
 use installed::{engine, installed_paths, load};
 use serde::Deserialize;
 use yunet::Found;
@@ -102,6 +104,47 @@ fn models_that_can_not_be_used_are_errors_at_load() {
         "{renamed}"
     );
     assert!(renamed.to_string().contains("kps_16"), "{renamed}");
+}
+
+#[test]
+fn a_file_without_a_size_is_found_by_the_name_that_opencv_5_uses() {
+    let Some(bytes) = published() else {
+        return;
+    };
+    let mut graph = Graph::read(bytes).unwrap();
+    for axis in [2, 3] {
+        graph.set_input_extent(axis, None);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("face_detection_yunet_2026may.onnx");
+    std::fs::write(path, graph.encode()).unwrap();
+    let paths = SearchPaths {
+        models_dir: Some(folder.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let config = EngineConfig {
+        paths,
+        ..EngineConfig::default()
+    };
+    let mut without_size = facetrack::engine::load(KIND, &config).unwrap();
+    assert_eq!(
+        without_size.info.models[0].name,
+        "face_detection_yunet_2026may.onnx"
+    );
+    let Some(mut usual) = engine(KIND, &EngineConfig::default()) else {
+        return;
+    };
+    let scene = &scenes()[0];
+    let faces = find(&mut usual, (scene.width, scene.height), &scene.pixels());
+    assert!(!faces.is_empty());
+    assert_eq!(
+        find(
+            &mut without_size,
+            (scene.width, scene.height),
+            &scene.pixels()
+        ),
+        faces
+    );
 }
 
 fn replaced(bytes: &[u8], from: &[u8; 6], to: &[u8; 6]) -> Vec<u8> {

@@ -10,8 +10,12 @@ use crate::model::{ModelError, ModelFile, Opener, file};
 use crate::observation::Observation;
 use crate::profile;
 
-/// The published network.
-const FILE: &str = "face_detection_yunet_2023mar.onnx";
+/// The published files of the network, in the order of the search. The second one, which came with
+/// OpenCV 5, has the same weights and declares no size.
+const FILES: [&str; 2] = [
+    "face_detection_yunet_2023mar.onnx",
+    "face_detection_yunet_2026may.onnx",
+];
 
 /// Folder that a collection of models keeps it in.
 const FAMILY: &str = "yunet";
@@ -47,7 +51,13 @@ impl Detector {
         config: &EngineConfig,
         opener: &Opener<'_>,
     ) -> Result<(Self, ModelFile), ModelError> {
-        let path = config.paths.model(FILE, FAMILY, model)?;
+        let other = || config.paths.best_model(&FILES[1..], FAMILY).ok();
+        let path = config.paths.model(FILES[0], FAMILY, model);
+        // A missing file is reported by the name of the one that can be fetched.
+        let path = path.or_else(|missing| match model {
+            None => other().ok_or(missing),
+            Some(_) => Err(missing),
+        })?;
         let (bytes, file) = file::read(&path, "ONNX")?;
         let options = SessionOptions {
             threads: config.threads,
