@@ -51,13 +51,14 @@ impl Detector {
         config: &EngineConfig,
         opener: &Opener<'_>,
     ) -> Result<(Self, ModelFile), ModelError> {
-        let other = || config.paths.best_model(&FILES[1..], FAMILY).ok();
-        let path = config.paths.model(FILES[0], FAMILY, model);
-        // A missing file is reported by the name of the one that can be fetched.
-        let path = path.or_else(|missing| match model {
-            None => other().ok_or(missing),
-            Some(_) => Err(missing),
-        })?;
+        let path = match (config.paths.model(FILES[0], FAMILY, model), model) {
+            // The error names the file that can be fetched.
+            (Err(missing), None) => {
+                let other = config.paths.best_model(&FILES[1..], FAMILY);
+                other.map_err(|_| missing)?
+            }
+            (path, _) => path?,
+        };
         let (bytes, file) = file::read(&path, "ONNX")?;
         let options = SessionOptions {
             threads: config.threads,
