@@ -105,12 +105,13 @@ lint: ## Check formatting, lints, types and documentation, and that library and 
 	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
 
-features: ## Check the library with each engine alone, by default, and with everything
-	for engine in mediapipe opencv-haar opencv-yunet opencv-yunet-pyfeat openseeface eos insightface scripted; do \
-		cargo check --locked --package facetrack --lib --no-default-features --features $$engine || exit 1; \
+features: ## Check the library with each engine alone, by default, and with everything, and the plugin without GPU
+	for features in mediapipe opencv-haar opencv-yunet opencv-yunet-pyfeat openseeface eos insightface scripted mediapipe,onnxruntime insightface,gpu; do \
+		cargo check --locked --package facetrack --lib --no-default-features --features $$features || exit 1; \
 	done
 	cargo check --locked --package facetrack --lib
 	cargo check --locked --package facetrack --lib --all-features
+	cargo check --locked --package gst-plugin-facetrack --package facetrack-cli --no-default-features
 
 api: ## Compare the public items of the library with the recorded ones (UPDATE_API=1 records them)
 	scripts/public-api.sh

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use facetrack::engine::{opencv::yunet, openseeface};
 use facetrack::instructions;
-use facetrack::model::runtime::SessionOptions;
+use facetrack::model::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
 use facetrack_assets::locate::SearchPaths;

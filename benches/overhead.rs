@@ -13,7 +13,7 @@ mod sample;
 use std::error::Error;
 use std::time::Instant;
 
-use facetrack::model::runtime::SessionOptions;
+use facetrack::model::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, Opener, RuntimeChoice};
 use facetrack_assets::locate::SearchPaths;

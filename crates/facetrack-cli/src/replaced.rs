@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use facetrack::model::runtime::telemetry;
+use facetrack::model::telemetry;
 use facetrack_assets::file;
 use facetrack_assets::manifest::{self, KnownFile, State};
 

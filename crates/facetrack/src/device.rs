@@ -4,23 +4,26 @@
 //! Only the engine `insightface` may use CUDA. Every other engine runs on the CPU, regardless of
 //! properties and environment, and the machine is not probed for it.
 
+mod driver;
 mod gpu_policy;
 mod libraries;
 mod memory;
 mod negotiate;
+#[cfg_attr(not(feature = "gpu"), path = "device/no_nvml.rs")]
 mod nvml;
 mod permit;
 mod probe;
 mod request;
 mod validation;
 
-pub use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
+pub use crate::model::placement::{ConvAlgorithmSearch, Cuda, CudaTuning, Placement};
 pub use crate::words::parse_switch;
+pub use driver::{DriverInfo, Gpu};
 pub use gpu_policy::GpuPolicy;
 pub use libraries::{LibrarySearch, PYTHON_PACKAGES, PythonPackages};
 pub(crate) use memory::{Need, halved_det_size, largest_det_size};
 pub use negotiate::{Refusal, negotiate};
-pub use nvml::{DriverInfo, Gpu, OwnMemory, nvidia_driver};
+pub use nvml::{OwnMemory, nvidia_driver};
 pub(crate) use permit::{MemoryReservation, Permit, reserve};
 pub use probe::{CUDA_PROVIDER, MachineProbe};
 pub use request::{Capabilities, MAX_VRAM, MIN_FREE_VRAM, Request};

@@ -3,12 +3,18 @@
 
 #[doc(hidden)]
 pub mod built_in;
+pub(crate) mod cuda;
 #[doc(hidden)]
 pub mod file;
 mod opener;
+mod options;
+pub(crate) mod placement;
+#[cfg_attr(not(feature = "onnxruntime"), path = "model/no_runtime.rs")]
 pub mod runtime;
 #[doc(hidden)]
 pub mod task;
+#[doc(hidden)]
+pub mod telemetry;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +27,7 @@ use facetrack_assets::locate::{NotFound, TELEMETRY_VARIABLE};
 use facetrack_assets::trust::Replaceable;
 pub use facetrack_graph::TensorSpec;
 pub use opener::{Opener, RuntimeChoice, Runtimes};
+pub use options::{Memory, Provider, SessionOptions, Transfer};
 
 /// A network that is ready to run, by several threads at once. All tensors are `f32`; those that a file has in half precision
 /// are converted.

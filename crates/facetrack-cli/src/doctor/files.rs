@@ -6,7 +6,8 @@ use std::path::Path;
 
 use facetrack::device::CUDA_PROVIDER;
 use facetrack::model::ModelError;
-use facetrack::model::runtime::{OnnxRuntime, telemetry};
+use facetrack::model::runtime::OnnxRuntime;
+use facetrack::model::telemetry;
 use facetrack_assets::locate::{SearchPaths, Telemetry, runtime_variable};
 use facetrack_assets::manifest::{self, FileKind, KnownFile, State};
 use facetrack_assets::trust;

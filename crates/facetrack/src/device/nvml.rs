@@ -6,34 +6,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 
-use super::Placement;
-
-/// An NVIDIA driver and its devices.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DriverInfo {
-    /// The driver's version, such as `550.54.14`.
-    pub version: String,
-    /// The newest CUDA that it runs, such as `12.4`.
-    pub cuda: String,
-    /// How many devices there are, whether or not this process may use them.
-    pub devices: u32,
-    /// Devices that this process may use, by CUDA index; empty if the driver is too old to report
-    /// them.
-    pub gpus: Vec<Gpu>,
-}
-
-/// One NVIDIA device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gpu {
-    /// Product name.
-    pub name: String,
-    /// Compute capability, such as (7, 5): major and minor.
-    pub compute_capability: (u32, u32),
-    /// Total memory, bytes.
-    pub memory: u64,
-    /// Free memory, bytes.
-    pub free_memory: u64,
-}
+use super::{DriverInfo, Gpu, Placement};
 
 /// Asks the driver. `visible` lists the devices that CUDA shows this process, as in
 /// [`Request::visible_devices`](super::Request::visible_devices).

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::libraries::{self, Needs};
 use super::{Cuda, DriverInfo, Fault, Probe, Request, nvidia_driver, permit};
 use crate::model::ModelError;
-use crate::model::runtime::cuda::trial;
+use crate::model::cuda::trial;
 use crate::model::runtime::{OnnxRuntime, preload};
 use facetrack_assets::file::listed;
 use facetrack_assets::trust;
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::device::{CudaTuning, LibrarySearch};
-    use crate::model::runtime::cuda::failure;
+    use crate::model::cuda::failure;
     use facetrack_assets::locate::SearchPaths;
 
     #[test]

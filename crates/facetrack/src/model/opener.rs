@@ -7,8 +7,9 @@ use std::path::Path;
 use facetrack_graph::Graph;
 
 use super::built_in::BuiltInModel;
-use super::runtime::placement::Placement;
-use super::runtime::{OnnxModel, OnnxRuntime, SessionOptions};
+use super::options::SessionOptions;
+use super::placement::Placement;
+use super::runtime::{OnnxModel, OnnxRuntime};
 use super::{Model, ModelError};
 use crate::words::choices;
 use facetrack_assets::locate::SearchPaths;

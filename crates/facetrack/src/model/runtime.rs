@@ -2,13 +2,9 @@
 //! Runs networks with ONNX Runtime. Only this file and its folder name `ort`.
 
 mod bound;
-pub(crate) mod cuda;
 mod mapped;
-mod options;
-pub(crate) mod placement;
 mod pool;
-#[doc(hidden)]
-pub mod telemetry;
+mod silent;
 mod tensor;
 
 use std::collections::HashMap;
@@ -29,14 +25,16 @@ use ort::session::{NoSelectedOutputs, RunOptions, Session, SessionInputValue};
 use ort::value::Outlet;
 use sha2::{Digest, Sha256};
 
-use super::{Model, ModelError, TensorSpec, format_error, read_outline};
+use super::cuda::{self, Coverage, CudaProvider, KeysAndValues};
+use super::{
+    Memory, Model, ModelError, Provider, SessionOptions, TensorSpec, Transfer, format_error,
+    read_outline,
+};
 use bound::Steady;
-use cuda::{Coverage, CudaProvider, KeysAndValues};
 use facetrack_assets::file::listed;
 use facetrack_assets::locate::{SearchPaths, Telemetry};
 use facetrack_assets::lock::lock;
 use facetrack_assets::{file, trust};
-pub use options::{Memory, Provider, SessionOptions, Transfer};
 use pool::{Pool, User};
 use tensor::{floats, input, spec};
 
@@ -114,7 +112,7 @@ fn first_of(paths: &SearchPaths) -> Result<OnnxRuntime, ModelError> {
         trust::check(path).map_err(ModelError::Replaceable)?;
         let silent = match paths.telemetry {
             Telemetry::Off => Ok(path.clone()),
-            Telemetry::Possible => telemetry::without(path),
+            Telemetry::Possible => silent::without(path),
         };
         match silent.and_then(|library| load_library(&library)) {
             Ok(environment) => {

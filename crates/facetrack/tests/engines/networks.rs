@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use facetrack::engine::opencv::yunet;
-use facetrack::model::runtime::SessionOptions;
+use facetrack::model::SessionOptions;
 use facetrack::model::task::Bundle;
 use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
 use facetrack_graph::{Graph, tflite};

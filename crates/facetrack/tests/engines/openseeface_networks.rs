@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use drawn::{Face, draw};
 use facetrack::engine::openseeface::{Peaks, rewrite};
 use facetrack::engine::{EngineConfig, EngineError, EngineKind, ModelRole, openseeface};
-use facetrack::model::runtime::SessionOptions;
+use facetrack::model::SessionOptions;
 use facetrack::model::{Model, ModelError, Opener, RuntimeChoice};
 use facetrack_graph::Graph;
 use ndarray::{Array4, ArrayD, Axis, Ix4, concatenate};

@@ -16,7 +16,7 @@ use super::{Derived, Module, provider};
 use crate::device::{Need, Placement};
 use crate::engine::jaw::JawOpen;
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::runtime::{Memory, Provider, SessionOptions, Transfer};
+use crate::model::{Memory, Provider, SessionOptions, Transfer};
 use crate::model::{ModelError, Opener, Runtimes};
 
 /// Loads the pack that `config` names, or else the one in the search paths, where `config` places

@@ -6,8 +6,8 @@ use facetrack_graph::outline::Precision;
 use super::network::Batch;
 use super::{Module, scrfd};
 use crate::device::{Need, Placement};
-use crate::model::runtime::cuda::{CudaProvider, Extents, InputExtents};
-use crate::model::runtime::{Provider, Transfer};
+use crate::model::cuda::{CudaProvider, Extents, InputExtents};
+use crate::model::{Provider, Transfer};
 
 /// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
 /// other function places a network on a GPU.

@@ -11,8 +11,8 @@ use super::geometry::FaceGeometry;
 use super::mesh::MeshReader;
 use super::{LandmarkDetector, assemble};
 use crate::engine::{Engine, EngineConfig, EngineError};
-use crate::model::runtime::{Memory, SessionOptions};
 use crate::model::task::Bundle;
+use crate::model::{Memory, SessionOptions};
 use crate::model::{Model, ModelError, ModelFile, Opener, format_error};
 
 /// The published bundle.

@@ -8,8 +8,8 @@ use facetrack_graph::Graph;
 use super::networks::{Networks, Opened};
 use super::{assemble, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, ModelRole};
-use crate::model::runtime::{Memory, SessionOptions};
 use crate::model::{self, ModelError, ModelFile, file};
+use crate::model::{Memory, SessionOptions};
 use facetrack_assets::locate::{NotFound, SearchPaths};
 
 /// Folder that a collection of models keeps them in.

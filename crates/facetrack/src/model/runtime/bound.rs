@@ -12,7 +12,8 @@ use ort::session::{IoBinding, Session};
 use ort::value::{DynTensor, Outlet, TensorElementType};
 
 use super::tensor::{fill, floats};
-use super::{Options, Outputs, Provider, Transfer, options_of};
+use super::{Options, Outputs, options_of};
+use crate::model::{Provider, Transfer};
 
 /// Runs a network through tensors that stay, from the second run with inputs of one shape on.
 pub(super) struct Steady {

@@ -238,8 +238,8 @@ fn outputs_of_several_faces_stay_in_place() {
     use std::fs;
 
     use super::super::{pack, rewrite};
-    use crate::model::runtime::{SessionOptions, Transfer};
     use crate::model::{Opener, RuntimeChoice};
+    use crate::model::{SessionOptions, Transfer};
     use facetrack_assets::locate::SearchPaths;
 
     let paths = SearchPaths::from_vars(std::env::var_os);

@@ -148,7 +148,7 @@ pub(crate) mod tests {
     use ndarray::ArrayD;
 
     use super::*;
-    use crate::model::runtime::SessionOptions;
+    use crate::model::SessionOptions;
     use crate::model::{Opener, RuntimeChoice};
     use facetrack_assets::locate::SearchPaths;
 

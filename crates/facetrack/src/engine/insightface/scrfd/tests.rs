@@ -287,7 +287,7 @@ fn boxes_that_do_not_belong_to_the_scores_are_refused() {
 /// The published detector, divided and whole, in the built-in runtime; `None` where it is not
 /// installed.
 fn published(config: &EngineConfig) -> Option<[Detector; 2]> {
-    use crate::model::runtime::SessionOptions;
+    use crate::model::SessionOptions;
     use crate::model::{Opener, RuntimeChoice};
     use facetrack_assets::locate::SearchPaths;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Detector, describe, rewrite};
 use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresholds};
-use crate::model::runtime::{Memory, SessionOptions};
+use crate::model::{Memory, SessionOptions};
 use crate::model::{ModelError, ModelFile, Opener, file};
 use crate::observation::Observation;
 use crate::profile;

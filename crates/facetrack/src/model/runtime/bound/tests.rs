@@ -8,7 +8,8 @@ use facetrack_graph::{Attribute, Graph};
 use prost::Message;
 
 use super::*;
-use crate::model::runtime::{OnnxModel, OnnxRuntime, Opened, SessionOptions};
+use crate::model::SessionOptions;
+use crate::model::runtime::{OnnxModel, OnnxRuntime, Opened};
 use crate::model::{Model, ModelError};
 use facetrack_assets::locate::SearchPaths;
 

@@ -8,9 +8,10 @@ use facetrack_graph::Graph;
 use ndarray::ArrayD;
 
 use super::{Coverage, CudaProvider, InputExtents};
-use crate::model::runtime::placement::Cuda;
-use crate::model::runtime::{OnnxModel, OnnxRuntime, Provider, SessionOptions};
+use crate::model::placement::Cuda;
+use crate::model::runtime::{OnnxModel, OnnxRuntime};
 use crate::model::{Model, ModelError};
+use crate::model::{Provider, SessionOptions};
 
 /// Its name in messages.
 const NAME: &str = "the trial network";
@@ -85,7 +86,7 @@ fn network() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::runtime::placement::CudaTuning;
+    use crate::model::placement::CudaTuning;
     use facetrack_assets::locate::SearchPaths;
 
     fn runtime() -> Option<OnnxRuntime> {

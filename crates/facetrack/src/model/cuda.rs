@@ -8,7 +8,7 @@ pub(crate) mod trial;
 
 use super::Transfer;
 use crate::model::ModelError;
-use crate::model::runtime::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
+use crate::model::placement::{ConvAlgorithmSearch, Cuda, CudaTuning};
 pub(crate) use tensorrt::{Extents, InputExtents};
 
 /// Options of ONNX Runtime.

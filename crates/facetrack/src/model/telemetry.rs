@@ -8,21 +8,18 @@
 //! variable was set before.
 
 use std::io;
-use std::path::{self, Path, PathBuf};
+use std::path::Path;
 
 use memchr::memmem;
 
-use super::{Unusable, mapped, preload};
+use facetrack_assets::file;
 use facetrack_assets::locate::TELEMETRY_VARIABLE;
-use facetrack_assets::{file, trust};
 
 /// The server to which the uploader sends events.
 const SERVER: &str = "events.data.microsoft.com";
 
 /// Bytes of the largest library that is examined; the largest known one has 35 MB.
 const MAX_LIBRARY: u64 = 1 << 30;
-
-const UNKNOWN: &str = "the file that the dynamic loader found is unknown";
 
 /// Whether the library has telemetry: it contains the name of the server, or of the variable.
 ///
@@ -32,25 +29,4 @@ pub fn is_in(library: &Path) -> io::Result<bool> {
     let code = file::read(library, MAX_LIBRARY)?;
     let contains = |text: &str| memmem::find(&code, text.as_bytes()).is_some();
     Ok([SERVER, TELEMETRY_VARIABLE].into_iter().any(contains))
-}
-
-/// The path of the library, if it has no telemetry. If `library` is a name that the dynamic loader
-/// searches for, it is loaded. Telemetry does not start before there is an environment.
-pub(super) fn without(library: &Path) -> Result<PathBuf, Unusable> {
-    let found = if trust::is_bare(library) {
-        preload(library)?;
-        mapped::file(library).ok_or_else(|| format!("{}: {UNKNOWN}", library.display()))?
-    } else {
-        // `ort` looks for a relative path next to the program first.
-        path::absolute(library).map_err(|error| unreadable(library, &error))?
-    };
-    match is_in(&found) {
-        Ok(false) => Ok(found),
-        Ok(true) => Err(Unusable::Telemetry(found)),
-        Err(error) => Err(unreadable(library, &error).into()),
-    }
-}
-
-fn unreadable(library: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", library.display())
 }

@@ -101,8 +101,8 @@ impl CudaProvider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::runtime::cuda::Coverage;
-    use crate::model::runtime::placement::CudaTuning;
+    use crate::model::cuda::Coverage;
+    use crate::model::placement::CudaTuning;
 
     fn options(tuning: CudaTuning, shape: &[Option<usize>]) -> Vec<(&'static str, String)> {
         let provider = CudaProvider {
