@@ -19,6 +19,11 @@ PLUGINSDIR = $(shell pkg-config --variable=pluginsdir gstreamer-1.0)
 # Empty keeps the debug symbols.
 STRIP = -s
 
+# Arguments of cargo for the plugin. Empty builds it without the feature `analytics`.
+FEATURES = $(shell scripts/analytics-feature.sh)
+# The library for this feature, where GStreamer has it. Its headers need 0.8 GB, with those of OpenCV.
+ANALYTICS = $(shell pkg-config --atleast-version=1.24 gstreamer-1.0 && echo libgstreamer-plugins-bad1.0-dev)
+
 # What the sanitizers build for, and the modules of the domain that call no C and read no large file.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: replay::
@@ -29,7 +34,7 @@ OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian13 test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features api audit msrv crates deb dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-debian test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features api audit msrv crates deb dist reproducible test-install install uninstall clean
 
 ##@ Use
 
@@ -47,13 +52,13 @@ preview: setup ## Show a camera or SOURCE=<video> with what is tracked; without 
 # GStreamer searches the whole tree under a plugin path, so the plugin has a folder of its own.
 setup: packages ## Install system packages, build for use in this checkout, fetch models
 	@echo "Building the plugin. The first time this takes some minutes."
-	cargo build --profile quick --locked
+	cargo build --profile quick --locked $(FEATURES)
 	mkdir -p $(QUICK)/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(QUICK)/gstreamer-1.0/libgstfacetrack.so
 	$(FACETRACK) fetch
 
 build: packages ## Build the plugin in release, with all optimisations
-	cargo build --release --locked
+	cargo build --release --locked $(FEATURES)
 	mkdir -p $(RELEASE)/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(RELEASE)/gstreamer-1.0/libgstfacetrack.so
 
@@ -86,10 +91,10 @@ clean: ## Remove what was built; fetched files stay
 ##@ Develop
 
 test: test-packages ## Run every test; sets up what is missing first
-	cargo test --locked --workspace --no-run
+	cargo test --locked --workspace $(FEATURES) --no-run
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch onnxruntime pictures
-	cargo test --locked --workspace
+	cargo test --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender
@@ -100,7 +105,7 @@ test-packages: packages
 lint: ## Check formatting, lints, types and documentation, and that library and command need no GStreamer
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
@@ -183,8 +188,9 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 msrv: packages ## Check that the oldest supported Rust is enough (rustup)
 	scripts/msrv.sh
 
-test-debian13: ## Run every test in Rust with the feature analytics on Debian 13, in a folder (Debian, root or sudo)
-	scripts/test-debian13.sh
+# Debian 13 has the first GStreamer with analytics.
+test-debian: ## Run every test in Rust and build the package on SUITE (trixie), in a folder (Debian, root or sudo)
+	scripts/test-debian.sh $(or $(SUITE),trixie)
 
 test-aarch64: test-packages ## Build for aarch64 in a folder and test it in an emulator (Debian, root or sudo)
 	cargo build --locked
@@ -208,7 +214,7 @@ test-old-cpu: test-packages ## Test the engines on emulated processors without A
 	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
 
 deb: packages ## Build the Debian package into target/deb
-	scripts/system-packages.sh appstream debhelper
+	scripts/system-packages.sh appstream debhelper $(ANALYTICS)
 	scripts/deb.sh
 
 test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)

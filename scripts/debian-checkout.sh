@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MPL-2.0
-# For scripts: this checkout in a Debian 13 system in a folder. The script sets `root` (the folder), and may set `variables`
+# For scripts: this checkout in a Debian system in a folder. The script sets `root` (the folder), and may set `variables`
 # (NAME=value for the commands).
 
 . scripts/debian-folder.sh
@@ -13,10 +13,10 @@ cargo_inside=/cargo
 data_home=${XDG_DATA_HOME:-$HOME/.local/share}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 
-# Creates the system once, and fetches what cargo needs there.
+# Creates the system of release $1 once, and fetches what cargo needs there.
 prepare_checkout() {
     scripts/system-packages.sh debootstrap util-linux
-    bootstrap trixie "$root"
+    bootstrap "$1" "$root"
     cargo fetch --locked
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """Prints the crates that the plugin and the commands contain, and the texts of their licences.
 
-Fails if a crate contains no text of its licence, unless all of it may be used under Apache-2.0,
+Arguments are those of cargo that choose features. Fails if a crate contains no text of its licence, unless all of it may be used under Apache-2.0,
 whose text is on every Debian system.
 """
 
@@ -34,13 +34,13 @@ def cargo(*arguments: str) -> str:
 def linked() -> set[str]:
     """Name and version of each crate that is linked on this machine."""
     selection = [word for package in PACKAGES for word in ("--package", package)]
-    tree = cargo("tree", *selection, "--edges=normal,no-proc-macro", "--prefix=none")
+    tree = cargo("tree", *sys.argv[1:], *selection, "--edges=normal,no-proc-macro", "--prefix=none")
     return {" ".join(line.split()[:2]) for line in tree.splitlines() if line}
 
 
 def published() -> dict[str, dict]:
     """The crates of others, by name and version."""
-    metadata = json.loads(cargo("metadata", "--format-version=1"))
+    metadata = json.loads(cargo("metadata", "--all-features", "--format-version=1"))
     others = (crate for crate in metadata["packages"] if crate["source"])
     return {f"{crate['name']} v{crate['version']}": crate for crate in others}
 

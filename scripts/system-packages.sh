@@ -30,15 +30,22 @@ cargo_version() {
 }
 
 # Debian keeps a recent Rust for building browsers; its programs are plain cargo and rustc.
+recent() {
+    echo "$1 (>= $oldest) | $2"
+}
+
 toolchain() {
     if at_least "$(cargo_version || true)" "$oldest"; then
-        cargo fmt --version >/dev/null 2>&1 || echo rustfmt-web
-        cargo clippy --version >/dev/null 2>&1 || echo rust-web-clippy
+        cargo fmt --version >/dev/null 2>&1 || recent rustfmt rustfmt-web
+        cargo clippy --version >/dev/null 2>&1 || recent rust-clippy rust-web-clippy
     elif command -v rustup >/dev/null; then
         echo "Rust $oldest or later is needed: run 'rustup update stable'" >&2
         exit 1
     else
-        echo cargo-web rustc-web rustfmt-web rust-web-clippy
+        recent cargo cargo-web
+        recent rustc rustc-web
+        recent rustfmt rustfmt-web
+        recent rust-clippy rust-web-clippy
     fi
 }
 
@@ -48,11 +55,14 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 
-missing=$(toolchain)
-for package in $packages "$@"; do
-    installed "$package" || missing="$missing $package"
-done
-missing=$(echo $missing)
+# As a dependency of Debian, a package and its alternatives on each line.
+missing=$(
+    toolchain
+    for package in $packages "$@"; do
+        installed "$package" || echo "$package"
+    done
+)
+missing=$(echo "$missing" | paste --serial --delimiters=, -)
 
 if [ -z "$missing" ]; then
     echo "System packages: all there"
@@ -60,4 +70,4 @@ if [ -z "$missing" ]; then
 fi
 echo "System packages missing: $missing"
 as_root apt-get update
-as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $missing </dev/null
+as_root env DEBIAN_FRONTEND=noninteractive apt-get satisfy --yes --no-install-recommends "$missing" </dev/null

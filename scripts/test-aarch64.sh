@@ -57,7 +57,7 @@ compare() {
     python3 tests/compare_records.py "$cache/$engine.json" "$root/target/$engine.json" "$frames"
 }
 
-prepare_checkout
+prepare_checkout trixie
 [ -e "$root/usr/bin/qemu-aarch64" ] || install_packages
 in_checkout cargo build --locked --package gst-plugin-facetrack --package facetrack-cli
 as_root mkdir -p "$root/plugins"

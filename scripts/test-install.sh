@@ -24,7 +24,7 @@ described() {
 }
 
 cinstall --prefix=/usr --libdir="/usr/$libdir" --library-type=cdylib --destdir="$folder/cargo-c"
-meson setup "$folder/build" --buildtype=debug --prefix=/usr --libdir="$libdir" -Dtool=false
+meson setup "$folder/build" --buildtype=debug --prefix=/usr --libdir="$libdir" -Dtool=false -Danalytics=disabled
 meson install -C "$folder/build" --destdir "$folder/meson"
 for root in cargo-c meson; do
     (cd "$folder/$root" && find . -type f | sort) >"$folder/$root.txt"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Faces in GStreamer's own analytics metadata, read by its library, its overlay and its Python
-//! bindings. Needs GStreamer 1.24; `make test-debian13` runs it with 1.26.
+//! bindings. Needs GStreamer 1.24; `make test-debian` runs it with 1.26.
 
 use crate::common;
 
