@@ -214,7 +214,7 @@ test-old-cpu: test-packages ## Test the engines on emulated processors without A
 	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
 
 deb: packages ## Build the Debian package into target/deb
-	scripts/system-packages.sh appstream debhelper $(ANALYTICS)
+	scripts/system-packages.sh appstream build-essential debhelper $(ANALYTICS)
 	scripts/deb.sh
 
 test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)

@@ -159,7 +159,7 @@ test_release() {
 "
 }
 
-scripts/system-packages.sh appstream debhelper debootstrap lintian util-linux
+scripts/system-packages.sh appstream build-essential debhelper debootstrap lintian util-linux
 scripts/deb.sh
 file=$(cd "$output" && echo "${name}"_*.deb)
 results=
