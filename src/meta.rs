@@ -93,8 +93,9 @@ impl FaceTrackMeta {
     /// relations. The frame's pixels are square, and the faces have no history.
     ///
     /// # Errors
-    /// If the name of the metadata is registered for something else; with the feature `analytics`
-    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
+    /// Returns an error if the name of the metadata is registered for something else; with the
+    /// feature `analytics` also if GStreamer's library refuses the relations. The buffer then has
+    /// no record at all.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -110,8 +111,9 @@ impl FaceTrackMeta {
     /// assumed to have appeared at the buffer's time.
     ///
     /// # Errors
-    /// If the name of the metadata is registered for something else; with the feature `analytics`
-    /// also if GStreamer's library refuses the relations. The buffer then has no record at all.
+    /// Returns an error if the name of the metadata is registered for something else; with the
+    /// feature `analytics` also if GStreamer's library refuses the relations. The buffer then has
+    /// no record at all.
     pub fn attach_seen(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -148,7 +150,7 @@ impl FaceTrackMeta {
     /// As [`FaceTrackMeta::from_buffer`], with the reason if there is none.
     ///
     /// # Errors
-    /// [`MetaError`]
+    /// Returns [`MetaError`]
     pub fn read(buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let meta = CustomMeta::from_buffer(buffer, Self::NAME).map_err(|_| MetaError::Absent)?;
         let structure = meta.structure();
@@ -170,7 +172,7 @@ impl FaceTrackMeta {
     /// picture. `frame` may be encoded video.
     ///
     /// # Errors
-    /// [`MetaError::Stale`] if elements changed the picture in another way; the errors of
+    /// Returns [`MetaError::Stale`] if elements changed the picture in another way; the errors of
     /// [`FaceTrackMeta::read`].
     pub fn in_frame(
         buffer: &gst::BufferRef,

@@ -24,13 +24,13 @@ impl Turn {
         })
     }
 
-    /// Whether the frames at a sink pad still have to be rotated. The tag is not sufficient:
-    /// videoflip of GStreamer 1.22 rotates frames without changing it.
+    /// Returns true if the frames at a sink pad still have to be rotated. The tag is not
+    /// sufficient: videoflip of GStreamer 1.22 rotates frames without changing it.
     pub(crate) fn is_due_at(&self, pad: &gst::Pad) -> bool {
         self.method != VideoOrientationMethod::Identity && !self.is_done_before(pad)
     }
 
-    /// Whether an element upstream of `pad` rotates the frames.
+    /// Returns true if an element upstream of `pad` rotates the frames.
     fn is_done_before(&self, pad: &gst::Pad) -> bool {
         let Some(source) = pad.peer() else {
             return false;

@@ -26,9 +26,9 @@ pub struct Shown {
     movie: Movie,
     /// Time of shortened frames, with which the segment begins.
     shortened: Option<ClockTime>,
-    /// Whether damaged frames count.
+    /// True if damaged frames count.
     has_begun: bool,
-    /// Whether all of the video was played up to the current segment.
+    /// True if all of the video was played up to the current segment.
     is_whole: bool,
     is_sought: bool,
     /// Frames that counted.
@@ -65,7 +65,7 @@ impl Shown {
         self.has_begun = true;
     }
 
-    /// Whether a frame counts.
+    /// Returns true if a frame counts.
     pub fn counts(&mut self, buffer: &gst::BufferRef) -> bool {
         let is_damaged = buffer.flags().contains(gst::BufferFlags::CORRUPTED);
         let is_shortened = self.shortened.is_some() && buffer.pts() == self.shortened;

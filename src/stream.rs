@@ -22,7 +22,7 @@ pub struct VideoTimes {
     /// Timestamp of the first frame, until the second one comes.
     first: Option<gst::ClockTime>,
     has_begun: bool,
-    /// Whether the stream times of the segment count from the start of the clock.
+    /// True if the stream times of the segment count from the start of the clock.
     is_from_clock: bool,
 }
 
@@ -54,12 +54,12 @@ impl VideoTimes {
         self.start = Some(start);
     }
 
-    /// Whether the next frame shows which stream time is 0.
+    /// Returns true if the next frame shows which stream time is 0.
     pub fn is_open(&self) -> bool {
         self.start.is_none()
     }
 
-    /// Whether stream times count from a clock that began before the first frame.
+    /// Returns true if stream times count from a clock that began before the first frame.
     pub fn has_clock(&self) -> bool {
         self.clock.is_some()
     }

@@ -183,7 +183,7 @@ pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
 /// asserts when it maps the frame. The frame in memory may be larger, for elements that crop.
 ///
 /// # Errors
-/// [`VideoError::Meta`].
+/// Returns [`VideoError::Meta`].
 pub(crate) fn check_meta(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<(), VideoError> {
     // GStreamer maps by the one with the lowest number.
     let Some(meta) = buffer.iter_meta::<VideoMeta>().min_by_key(|meta| meta.id()) else {
@@ -205,8 +205,8 @@ pub(crate) fn check_meta(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<()
 /// ratio. Only tiled formats are copied.
 ///
 /// # Errors
-/// If GStreamer can neither describe nor unpack the format, or the strides or the memory do not fit
-/// the frame's size.
+/// Returns an error if GStreamer can neither describe nor unpack the format, or the strides or the
+/// memory do not fit the frame's size.
 pub fn image<'a>(frame: &'a VideoFrameRef<&gst::BufferRef>) -> Result<ImageView<'a>, VideoError> {
     let format = frame.format();
     let reader = READERS.iter().find(|(known, _)| *known == format);
@@ -289,7 +289,7 @@ fn pixel_aspect_ratio(info: &VideoInfo) -> Option<f64> {
     (ratio != 1.0 && PIXEL_ASPECT_RATIOS.contains(&ratio)).then_some(ratio)
 }
 
-/// Whether pixels are treated as square although the caps have another ratio.
+/// Returns true if pixels are treated as square although the caps have another ratio.
 pub(crate) fn ignores_pixel_aspect_ratio(info: &VideoInfo) -> bool {
     info.par() != gst::Fraction::new(1, 1) && pixel_aspect_ratio(info).is_none()
 }

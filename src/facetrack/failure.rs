@@ -100,7 +100,7 @@ impl Failure {
 /// Runs `work`, and turns a panic into a failure.
 ///
 /// # Errors
-/// Those of `work`, and [`Failure::Panic`].
+/// Returns the errors of `work`, and [`Failure::Panic`].
 pub(super) fn contained<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
 where
     Failure: From<E>,

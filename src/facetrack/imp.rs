@@ -416,7 +416,7 @@ impl FaceTrack {
         Ok(())
     }
 
-    /// Whether settings have changed, or another engine is set or ready.
+    /// Returns true if settings have changed, or another engine is set or ready.
     fn is_outdated(&self) -> bool {
         let state = lock(&self.state);
         let options = lock(&self.options);

@@ -40,7 +40,7 @@ pub(super) enum Faces {
 }
 
 impl InFlightFrame {
-    /// Whether it can leave without waiting.
+    /// Returns true if it can leave without waiting.
     pub(super) fn is_done(&mut self) -> bool {
         match &mut self.work {
             Ok(Work::Detect {
@@ -51,7 +51,7 @@ impl InFlightFrame {
         }
     }
 
-    /// Whether its faces are searched, so that the next frame can hold them.
+    /// Returns true if its faces are searched, so that the next frame can hold them.
     pub(super) fn is_detecting(&self) -> bool {
         matches!(self.work, Ok(Work::Detect { .. }))
     }
@@ -61,7 +61,7 @@ impl Faces {
     /// Waits for the faces.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns the errors of the engine.
     pub(super) fn wait(self) -> Result<Detections, EngineError> {
         match self {
             Self::Ready(found) => Ok(found),

@@ -24,7 +24,7 @@ pub(super) struct Loaded {
 /// Loads the engine of `plan`, and what it learned if there are files for it.
 ///
 /// # Errors
-/// [`Failure`].
+/// Returns [`Failure`].
 pub(super) fn load(plan: Plan) -> Result<Loaded, Failure> {
     contained(|| {
         let (mut analyzer, workers, decision) = plan.load()?;
@@ -66,7 +66,7 @@ pub(super) type Change = JoinHandle<Result<Loaded, Failure>>;
 /// Begins to load the engine of `plan`.
 ///
 /// # Errors
-/// [`Failure::Thread`].
+/// Returns [`Failure::Thread`].
 pub(super) fn begin(plan: Plan) -> Result<Change, Failure> {
     let thread = thread::Builder::new().name("facetrack-load".to_owned());
     Ok(thread.spawn(move || load(plan))?)
@@ -75,7 +75,7 @@ pub(super) fn begin(plan: Plan) -> Result<Change, Failure> {
 /// Waits until the engine is loaded.
 ///
 /// # Errors
-/// [`Failure`].
+/// Returns [`Failure`].
 pub(super) fn finish(change: Change) -> Result<Loaded, Failure> {
     change.join().map_err(Failure::of_panic)?
 }

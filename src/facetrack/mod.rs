@@ -27,7 +27,7 @@ impl FaceTrack {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).effective_options()
     }
 
-    /// Whether a frame is analysed at this time.
+    /// Returns true if a frame is analysed at this time.
     #[must_use]
     pub fn is_analyzing(&self) -> bool {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).is_analyzing()

@@ -66,8 +66,8 @@ impl Plan {
     /// Combines explicit settings, the environment and the defaults.
     ///
     /// # Errors
-    /// [`EngineError::Unknown`] if no engine has the name that was set, [`EngineError::Config`] if
-    /// a setting is invalid.
+    /// Returns [`EngineError::Unknown`] if no engine has the name that was set,
+    /// [`EngineError::Config`] if a setting is invalid.
     pub(super) fn new(
         options: &Options<FaceTrackSettings>,
         env: &Environment,
@@ -101,7 +101,7 @@ impl Plan {
     /// places that the process environment names.
     ///
     /// # Errors
-    /// Those of [`device::negotiate`] and of [`engine::load`]; [`Failure::Workers`].
+    /// Returns the errors of [`device::negotiate`] and of [`engine::load`]; [`Failure::Workers`].
     pub(super) fn load(&self) -> Result<(Analyzer, Option<Workers>, Decision), Failure> {
         let start = Instant::now();
         let setup = &self.setup;
@@ -213,7 +213,7 @@ fn search_paths(set: SearchPaths, found: SearchPaths) -> SearchPaths {
 /// `explicit` has the settings without the environment.
 ///
 /// # Errors
-/// [`EngineError::Config`] if the device has another name.
+/// Returns [`EngineError::Config`] if the device has another name.
 fn request(
     settings: &FaceTrackSettings,
     explicit: &FaceTrackSettings,

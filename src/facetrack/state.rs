@@ -42,7 +42,7 @@ pub(super) struct State {
     in_flight: VecDeque<InFlightFrame>,
     /// The engine that is loading, or the error that it failed with.
     change: Option<Result<Change, Failure>>,
-    /// Whether another engine was set since then.
+    /// True if another engine was set since then.
     is_engine_changed: bool,
     clock: FrameClock,
     info: Option<gst_video::VideoInfo>,
@@ -107,7 +107,7 @@ impl State {
         unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
     }
 
-    /// Whether `options` differ from those in use, or another engine is set or ready.
+    /// Returns true if `options` differ from those in use, or another engine is set or ready.
     pub(super) fn is_outdated(&self, options: &Options<FaceTrackSettings>) -> bool {
         self.is_engine_changed || self.is_change_done() || *options != self.options
     }
@@ -441,7 +441,7 @@ impl State {
 /// Calls `look` with a mapped frame as the domain sees it.
 ///
 /// # Errors
-/// [`EngineError::Frame`] if the frame cannot be read, and the errors of `look`.
+/// Returns [`EngineError::Frame`] if the frame cannot be read, and the errors of `look`.
 fn with_frame<T>(
     frame: &Readable,
     time: Duration,

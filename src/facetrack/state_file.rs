@@ -65,7 +65,7 @@ impl StateFile {
     /// file can be written at the end of the stream.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// Returns [`Failure`].
     pub(super) fn open(
         learned: LearnedState,
         path: &Path,
@@ -93,7 +93,7 @@ impl StateFile {
     /// owner: then the file is overwritten.
     ///
     /// # Errors
-    /// [`Failure::Write`].
+    /// Returns [`Failure::Write`].
     pub(super) fn save(&mut self, analyzer: &Analyzer) -> Result<(), Failure> {
         let Some(content) = (self.learned.content)(analyzer) else {
             return Ok(());
@@ -138,7 +138,7 @@ impl StateFile {
     }
 }
 
-/// Whether the path can name a file: `faces/` and `faces/..` name folders.
+/// Returns true if the path can name a file: `faces/` and `faces/..` name folders.
 fn can_be_a_file(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let last = text.rsplit(is_separator).next().unwrap_or_default();

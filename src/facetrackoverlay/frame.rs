@@ -42,7 +42,8 @@ pub(super) fn caps() -> gst::Caps {
 /// says.
 ///
 /// # Errors
-/// If the buffer cannot be mapped for writing, or does not hold the frame that `info` describes.
+/// Returns an error if the buffer cannot be mapped for writing, or does not hold the frame that
+/// `info` describes.
 pub(super) fn draw_into(
     buffer: &mut gst::BufferRef,
     info: &VideoInfo,

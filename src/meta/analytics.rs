@@ -33,7 +33,7 @@ use facetrack::report::{FrameReport, TrackedFace};
 /// and the number of pieces.
 ///
 /// # Errors
-/// If the library refuses a piece.
+/// Returns an error if the library refuses a piece.
 pub(crate) fn add(
     buffer: &mut gst::BufferRef,
     report: &FrameReport,
@@ -49,9 +49,9 @@ pub(crate) fn add(
     Ok((numbers, u32::try_from(pieces).ok()))
 }
 
-/// Whether this is a relation meta with this many pieces that begins with a face. The library
-/// cannot remove single pieces. Elements that crop the picture drop the relations, so another
-/// element may have added the same number of other pieces since.
+/// Returns true if this is a relation meta with this many pieces that begins with a face. The
+/// library cannot remove single pieces. Elements that crop the picture drop the relations, so
+/// another element may have added the same number of other pieces since.
 pub(crate) fn holds(meta: &gst::MetaRef<'_, gst::Meta>, pieces: u32) -> bool {
     let face = glib::Quark::from_str(region::TYPE);
     meta.downcast_ref::<AnalyticsRelationMeta>()

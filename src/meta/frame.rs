@@ -219,7 +219,8 @@ pub(super) fn attach(buffer: &mut gst::BufferRef, scaled: bool) -> Result<(), gl
     Ok(())
 }
 
-/// Whether the picture was scaled or converted; `None` if it may have been changed in another way.
+/// Returns true if the picture was scaled or converted; `None` if it may have been changed in
+/// another way.
 fn was_scaled(buffer: &gst::BufferRef) -> Option<bool> {
     let witness = CustomMeta::from_buffer(buffer, WITNESS).ok()?;
     witness.structure().get(SCALED).ok()

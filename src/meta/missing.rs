@@ -46,7 +46,7 @@ pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     }
 }
 
-/// Whether a query asks for an element that attaches metadata.
+/// Returns true if a query asks for an element that attaches metadata.
 pub(crate) fn asks_for_source(query: &gst::QueryRef) -> bool {
     query.type_() == gst::QueryType::Custom
         && query

@@ -17,7 +17,7 @@ pub(super) fn add(
     Ok((report.faces.iter().map(|face| face.id).collect(), None))
 }
 
-/// Whether this is a relation meta that holds this many pieces.
+/// Returns true if this is a relation meta that holds this many pieces.
 pub(super) fn holds(_: &gst::MetaRef<'_, gst::Meta>, _: u32) -> bool {
     false
 }

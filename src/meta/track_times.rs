@@ -45,7 +45,7 @@ impl TrackHistory {
         report.faces.iter().map(|face| self.track(face)).collect()
     }
 
-    /// Whether the face `id` has been seen since it came.
+    /// Returns true if the face `id` has been seen since it came.
     pub fn contains(&self, id: u32) -> bool {
         self.tracks.contains_key(&id)
     }

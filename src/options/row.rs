@@ -20,7 +20,7 @@ pub(crate) struct Row<S: 'static> {
     flags: ParamFlags,
     /// Engines that do not use this ignore the option.
     pub setting: Option<Setting>,
-    /// Whether results depend on the option. Records and keys list only such options.
+    /// True if results depend on the option. Records and keys list only such options.
     pub changes_results: bool,
     /// Reports an error in a text.
     check: fn(&str) -> Result<(), String>,

@@ -53,12 +53,12 @@ pub(super) struct Replaying {
     pub(super) counter: Counter,
     /// Which frames of the stream the sink has counted.
     pub(super) shown: Shown,
-    /// Whether the next segment comes from a seek.
+    /// True if the next segment comes from a seek.
     pub(super) is_sought: bool,
-    /// Whether the next frame is the first one after a seek.
+    /// True if the next frame is the first one after a seek.
     is_first: bool,
     times: VideoTimes,
-    /// Whether `times` has the scale of the record.
+    /// True if `times` has the scale of the record.
     is_aligned: bool,
     match_by: MatchBy,
     /// ns.
@@ -73,7 +73,7 @@ impl Replaying {
     /// Opens the file of the settings.
     ///
     /// # Errors
-    /// [`ReplayingError`].
+    /// Returns [`ReplayingError`].
     pub(super) fn open(settings: LoadSettings) -> Result<Self, ReplayingError> {
         let path = settings.location.ok_or(ReplayingError::NoLocation)?;
         let replay = Replay::open(open_file(&path)?)
@@ -144,7 +144,7 @@ impl Replaying {
     /// Attaches the report for a buffer of a segment to it. Returns whether the file has one.
     ///
     /// # Errors
-    /// [`ReplayingError::Content`], [`ReplayingError::Attach`].
+    /// Returns [`ReplayingError::Content`], [`ReplayingError::Attach`].
     pub(super) fn attach(
         &mut self,
         buffer: &mut gst::BufferRef,
@@ -208,8 +208,8 @@ impl Replaying {
         }
     }
 
-    /// Whether there is a record for a buffer if the times of the record count from the stream time
-    /// `start`, ns.
+    /// Returns true if there is a record for a buffer if the times of the record count from the
+    /// stream time `start`, ns.
     fn begins_at(&self, buffer: &gst::BufferRef, start: u64) -> bool {
         let time = self.times.at(buffer.pts());
         let time = time.and_then(|time| time.checked_sub(start));
@@ -238,7 +238,7 @@ impl Replaying {
     }
 }
 
-/// Whether a buffer begins with its segment.
+/// Returns true if a buffer begins with its segment.
 fn is_at_start(buffer: &gst::BufferRef, segment: &gst::Segment) -> bool {
     let segment = segment.downcast_ref::<gst::ClockTime>();
     buffer.pts().is_some() && segment.is_some_and(|segment| segment.start() == buffer.pts())

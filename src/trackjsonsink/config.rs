@@ -20,7 +20,8 @@ impl Config {
     /// The configuration that the settings make.
     ///
     /// # Errors
-    /// If the profile does not exist, or the format cannot be written to the location.
+    /// Returns an error if the profile does not exist, or the format cannot be written to the
+    /// location.
     pub(super) fn new(mut settings: JsonSinkSettings) -> Result<Self, OutputError> {
         let destination = Destination::new(settings.location.as_deref(), settings.format)?;
         if matches!(destination, Destination::Stdout) {

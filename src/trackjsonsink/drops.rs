@@ -82,7 +82,7 @@ fn late_frame(message: &gst::Message, sink: &TrackJsonSink) -> Option<gst::Clock
     stream_time.filter(|_| lateness > 0 && is_before)
 }
 
-/// Whether an element passes frames on: other sinks drop only what they would show.
+/// Returns true if an element passes frames on: other sinks drop only what they would show.
 fn passes_video(element: &gst::Element) -> bool {
     let class = element.metadata(gst::ELEMENT_METADATA_KLASS);
     element.num_src_pads() > 0 && class.is_some_and(|class| class.contains("Video"))

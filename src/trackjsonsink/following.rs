@@ -23,9 +23,9 @@ pub(super) struct Following {
     /// Which frames count.
     pub(super) shown: Shown,
     pub(super) times: VideoTimes,
-    /// Whether the stream was ended before the video.
+    /// True if the stream was ended before the video.
     pub(super) ends_early: bool,
-    /// Whether the next frame should follow the last one directly: no new segment, flush or gap has
+    /// True if the next frame should follow the last one directly: no new segment, flush or gap has
     /// come in between.
     pub(super) goes_on: bool,
     pub(super) is_live: bool,

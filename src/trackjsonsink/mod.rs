@@ -48,7 +48,7 @@ impl TrackJsonSink {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).end_early();
     }
 
-    /// Whether a frame is recorded at this moment.
+    /// Returns true if a frame is recorded at this moment.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).is_recording()

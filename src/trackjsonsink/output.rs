@@ -36,7 +36,7 @@ impl Destination {
     /// The destination that `location` and `format` describe.
     ///
     /// # Errors
-    /// When the format can't be written there.
+    /// Returns an error if the format can't be written there.
     pub(super) fn new(location: Option<&str>, format: Format) -> Result<Self, OutputError> {
         let path = match location {
             None | Some("" | "-") if format == Format::Reduced => {
@@ -77,7 +77,7 @@ impl Destination {
     /// Refuses a folder, and a file that may not be replaced.
     ///
     /// # Errors
-    /// [`OutputError::Exists`], [`OutputError::Folder`].
+    /// Returns [`OutputError::Exists`], [`OutputError::Folder`].
     pub(super) fn check(&self, settings: &JsonSinkSettings) -> Result<(), OutputError> {
         let (Self::Direct(path) | Self::Renamed(path)) = self else {
             return Ok(());
@@ -94,7 +94,7 @@ impl Destination {
     /// Opens it. Writes to pipes and devices wait until `unlocked` is set.
     ///
     /// # Errors
-    /// [`OutputError::Create`], [`OutputError::Busy`], [`OutputError::Special`],
+    /// Returns [`OutputError::Create`], [`OutputError::Busy`], [`OutputError::Special`],
     /// [`OutputError::Exists`].
     pub(super) fn open(
         &self,

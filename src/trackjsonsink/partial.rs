@@ -39,7 +39,7 @@ pub(super) struct RecordFile {
     /// The name for the unfinished file of an earlier run; `None` for a file that has its final
     /// name from the start.
     old: Option<PathBuf>,
-    /// Whether the next write must empty the file first.
+    /// True if the next write must empty the file first.
     must_truncate: bool,
 }
 
@@ -53,7 +53,7 @@ impl RecordFile {
     /// moved aside first.
     ///
     /// # Errors
-    /// [`OutputError::Busy`], [`OutputError::Special`], [`OutputError::Create`].
+    /// Returns [`OutputError::Busy`], [`OutputError::Special`], [`OutputError::Create`].
     pub(super) fn partial(path: &Path) -> Result<Self, OutputError> {
         let path = partial(path);
         let old = with_suffix(&path, OLD);
@@ -74,7 +74,7 @@ impl RecordFile {
     /// write; there may be something only if `overwrite` is set.
     ///
     /// # Errors
-    /// [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
+    /// Returns [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
     pub(super) fn direct(path: &Path, overwrite: bool) -> Result<Self, OutputError> {
         let path = target(path);
         let file = open(&path)?;
@@ -98,7 +98,7 @@ impl RecordFile {
     /// file that has its final name must still be there.
     ///
     /// # Errors
-    /// [`OutputError::Exists`] when there is such a file by now, unless `overwrite` is set;
+    /// Returns [`OutputError::Exists`] when there is such a file by now, unless `overwrite` is set;
     /// [`OutputError::Write`], [`OutputError::Rename`], [`OutputError::Vanished`],
     /// [`OutputError::Sync`].
     pub(super) fn finish(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
@@ -219,8 +219,8 @@ fn open(path: &Path) -> Result<File, OutputError> {
     })
 }
 
-/// Whether anything that may be a frame follows the first line. An empty dense or reduced record
-/// closes its list there.
+/// Returns true if anything that may be a frame follows the first line. An empty dense or reduced
+/// record closes its list there.
 fn has_lines(file: &File) -> io::Result<bool> {
     let mut reader = BufReader::new(file);
     let head = reader.skip_until(b'\n')?;

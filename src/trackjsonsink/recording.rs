@@ -44,7 +44,7 @@ pub(super) struct Recording {
     pub(super) missing_meta: MissingMetaCounter,
     /// Hears of dropped frames.
     _listener: Option<Listener>,
-    /// Whether unreadable metadata was already reported.
+    /// True if unreadable metadata was already reported.
     warned: bool,
 }
 
@@ -52,7 +52,7 @@ impl Recording {
     /// Opens the destination of `sink`.
     ///
     /// # Errors
-    /// When it may not be replaced or can't be created.
+    /// Returns an error if it may not be replaced or can't be created.
     pub(super) fn open(
         config: Config,
         unlocked: Arc<AtomicBool>,
@@ -100,8 +100,8 @@ impl Recording {
         })
     }
 
-    /// Whether the analysis has failed, now or during the recording that is replayed. This stops
-    /// the stream, but sources still send an end-of-stream.
+    /// Returns true if the analysis has failed, now or during the recording that is replayed. This
+    /// stops the stream, but sources still send an end-of-stream.
     pub(super) fn is_broken(&self) -> bool {
         self.last_analysis == Some(FrameStatus::Error)
     }
@@ -153,7 +153,7 @@ impl Recording {
     /// metadata.
     ///
     /// # Errors
-    /// [`OutputError::Interrupted`], [`OutputError::Write`].
+    /// Returns [`OutputError::Interrupted`], [`OutputError::Write`].
     pub(super) fn buffer(
         &mut self,
         buffer: &gst::BufferRef,
@@ -184,7 +184,7 @@ impl Recording {
     /// Records an announced gap.
     ///
     /// # Errors
-    /// [`OutputError::Interrupted`], [`OutputError::Write`].
+    /// Returns [`OutputError::Interrupted`], [`OutputError::Write`].
     pub(super) fn gap(&mut self, gap: &gst::event::Gap) -> Result<(), OutputError> {
         self.following.goes_on = false;
         let (start, duration, continuity) = stream::extent_of_gap(gap);
@@ -196,7 +196,7 @@ impl Recording {
     /// final name. Returns what the record says of the video, and its numbers of frames and faces.
     ///
     /// # Errors
-    /// [`OutputError`]. Everything written is kept.
+    /// Returns [`OutputError`]. Everything written is kept.
     pub(super) fn finish(
         mut self,
         promise: &Promise,
@@ -236,7 +236,7 @@ impl Recording {
     /// Returns its path and the number of its frames; `None` without a frame, or without a file.
     ///
     /// # Errors
-    /// [`OutputError::Write`].
+    /// Returns [`OutputError::Write`].
     pub(super) fn abandon(mut self) -> Result<Option<(PathBuf, u64)>, OutputError> {
         let written = self.close(End::Broken)?;
         if written.frames == 0 {

@@ -28,7 +28,7 @@ pub(super) fn without_password(uri: &str) -> String {
     }
 }
 
-/// Whether the source is live: its frames are lost if the pipeline is too slow.
+/// Returns true if the source is live: its frames are lost if the pipeline is too slow.
 pub(super) fn is_live(pad: &gst::Pad) -> bool {
     let mut query = gst::query::Latency::new();
     pad.peer_query(&mut query) && query.result().0

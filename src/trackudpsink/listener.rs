@@ -27,7 +27,7 @@ pub(super) struct Listener {
 /// The address where receivers may ask.
 ///
 /// # Errors
-/// If `listen` is no address.
+/// Returns an error if `listen` is no address.
 pub(super) fn address(listen: &str) -> Result<SocketAddr, String> {
     let address = listen.parse::<IpAddr>().map_err(|_| {
         format!(
@@ -41,7 +41,7 @@ impl Listener {
     /// Opens the port.
     ///
     /// # Errors
-    /// If another program has it.
+    /// Returns an error if another program has it.
     pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;

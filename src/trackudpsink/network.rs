@@ -12,7 +12,7 @@ use facetrack::packet::ifacialmocap::Version;
 pub(super) struct Network {
     receiver: Receiver,
     listener: Option<Listener>,
-    /// Whether the system did not accept the last packet.
+    /// True if the system did not accept the last packet.
     failing: bool,
 }
 

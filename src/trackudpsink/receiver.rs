@@ -26,8 +26,8 @@ impl Receiver {
     /// Resolves `host`, which may block. No later call blocks.
     ///
     /// # Errors
-    /// If the host cannot be resolved, or the system has no socket for its address family: the
-    /// kind of error and its text.
+    /// Returns an error if the host cannot be resolved, or the system has no socket for its address
+    /// family: the kind of error and its text.
     pub(super) fn find(host: &str, port: u16) -> Result<Self, (gst::ResourceError, String)> {
         let address = resolve(host, port).map_err(|error| {
             let text = format!(

@@ -22,7 +22,7 @@ pub(super) struct Sending {
     /// The last frame.
     frame: Frame,
     coverage: Coverage,
-    /// Whether faces of this stream that cannot be sent were already reported.
+    /// True if faces of this stream that cannot be sent were already reported.
     told: bool,
     pub(super) missing_meta: MissingMetaCounter,
 }

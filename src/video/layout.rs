@@ -65,8 +65,8 @@ fn word(info: &VideoFormatInfo) -> Option<Word> {
     }
 }
 
-/// Whether two components have no bit in common; the descriptions of some formats do not include
-/// the positions of their components.
+/// Returns true if two components have no bit in common; the descriptions of some formats do not
+/// include the positions of their components.
 fn are_apart(a: &Component, b: &Component) -> bool {
     (a.plane, a.offset) != (b.plane, b.offset)
         || a.shift >= b.shift + b.depth

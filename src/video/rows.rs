@@ -150,7 +150,7 @@ impl<'a> TiledRows<'a> {
     /// `layout` describes the format to which GStreamer unpacks rows of `frame`.
     ///
     /// # Errors
-    /// If GStreamer cannot convert the frame.
+    /// Returns an error if GStreamer cannot convert the frame.
     pub(super) fn new(
         frame: &VideoFrameRef<&gst::BufferRef>,
         layout: &'a Layout,

@@ -38,7 +38,7 @@ pub fn open_itself(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 /// The content of the regular file at `path`, of at most `most` bytes. Follows no link at `path`.
 ///
 /// # Errors
-/// Those of [`open_itself`] and of [`read_from`].
+/// Returns the errors of [`open_itself`] and of [`read_from`].
 pub fn read_itself(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_from(open_itself(OpenOptions::new().read(true), path)?, most)
 }
@@ -46,7 +46,7 @@ pub fn read_itself(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The content of the regular file at `path`, of at most `most` bytes.
 ///
 /// # Errors
-/// Those of [`open`] and of [`read_from`].
+/// Returns the errors of [`open`] and of [`read_from`].
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_from(open(path)?, most)
 }
@@ -55,7 +55,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// whatever size is claimed somewhere.
 ///
 /// # Errors
-/// Those of `source`, and [`ErrorKind::FileTooLarge`].
+/// Returns the errors of `source`, and [`ErrorKind::FileTooLarge`].
 pub fn read_from(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     source.take(most + 1).read_to_end(&mut content)?;
@@ -89,12 +89,12 @@ pub fn target(path: &Path) -> PathBuf {
     target.canonicalize().unwrap_or(target)
 }
 
-/// Whether both paths lead to the same file.
+/// Returns true if both paths lead to the same file.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     target(a) == target(b)
 }
 
-/// Whether the regular file at `path` is `file`.
+/// Returns true if the regular file at `path` is `file`.
 ///
 /// # Errors
 /// Those of the system.

@@ -171,7 +171,7 @@ impl SearchPaths {
     /// folder and of the system's; in each flat, then in the folder of its `family`.
     ///
     /// # Errors
-    /// [`NotFound::File`], with the folders looked in.
+    /// Returns [`NotFound::File`], with the folders looked in.
     pub fn model(
         &self,
         file: &str,
@@ -189,7 +189,7 @@ impl SearchPaths {
     /// explicit path.
     ///
     /// # Errors
-    /// [`NotFound::File`], with all names and the folders looked in.
+    /// Returns [`NotFound::File`], with all names and the folders looked in.
     pub fn best_model(&self, files: &[&str], family: &str) -> Result<PathBuf, NotFound> {
         let chosen = [&self.models_dir, &self.collection].into_iter().flatten();
         let folders: Vec<PathBuf> = chosen

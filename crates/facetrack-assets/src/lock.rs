@@ -20,8 +20,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the regular file at `path`, or creates it, and locks it. Follows no link at `path`.
 ///
 /// # Errors
-/// [`ErrorKind::WouldBlock`] if another process has locked it, [`ErrorKind::InvalidInput`] for
-/// anything but a regular file, and errors of the system.
+/// Returns [`ErrorKind::WouldBlock`] if another process has locked it, [`ErrorKind::InvalidInput`]
+/// for anything but a regular file, and errors of the system.
 pub fn try_lock_file(path: &Path) -> io::Result<File> {
     locked(path, |file| match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),

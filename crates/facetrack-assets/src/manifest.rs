@@ -54,14 +54,14 @@ pub struct KnownFile {
     pub size: u64,
     /// Licence of the content, an SPDX identifier where there is one.
     pub licence: String,
-    /// Whether the licence forbids commercial use. This is printed wherever the file is fetched or
+    /// True if the licence forbids commercial use. This is printed wherever the file is fetched or
     /// listed.
     #[serde(default)]
     pub non_commercial: bool,
-    /// Whether it is fetched only on request, by its own name or by the name of its family.
+    /// True if it is fetched only on request, by its own name or by the name of its family.
     #[serde(default)]
     pub on_request: bool,
-    /// Whether it is kept in a folder called as its family, which is used as a whole.
+    /// True if it is kept in a folder called as its family, which is used as a whole.
     #[serde(default)]
     pub is_pack: bool,
     /// Sources of the file, in the order to try.
@@ -273,8 +273,8 @@ impl Manifest {
 }
 
 impl KnownFile {
-    /// Whether it is in a package of a registry. Otherwise only its author's server has it, which
-    /// some machines can't reach.
+    /// Returns true if it is in a package of a registry. Otherwise only its author's server has it,
+    /// which some machines can't reach.
     pub fn is_packaged(&self) -> bool {
         self.sources
             .iter()

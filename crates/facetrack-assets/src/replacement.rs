@@ -28,7 +28,8 @@ impl Replacement {
     /// Begins a file that will be at `path`. A link there is kept, and its target is replaced.
     ///
     /// # Errors
-    /// The folder cannot be written, or something else than a regular file is at the path.
+    /// Returns an error if the folder cannot be written, or something else than a regular file is
+    /// at the path.
     pub fn begin(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other(
@@ -47,7 +48,7 @@ impl Replacement {
     /// name `path` with `suffix`, and one that a killed process left is removed.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// Returns an error if the folder cannot be written.
     pub fn named(path: &Path, suffix: &str) -> io::Result<Self> {
         let new = with_suffix(path, suffix);
         remove_if_there(&new)?;
@@ -108,7 +109,7 @@ impl Replacement {
     /// Writes the whole content, and gives the file its name.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish).
+    /// Returns the errors of [`finish`](Self::finish).
     pub fn write(mut self, content: &[u8]) -> io::Result<()> {
         self.file.write_all(content)?;
         self.finish().map(|_| ())

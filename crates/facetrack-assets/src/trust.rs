@@ -20,7 +20,7 @@ pub struct Replaceable {
 /// permissions of Unix.
 ///
 /// # Errors
-/// [`Replaceable`].
+/// Returns [`Replaceable`].
 pub fn check(library: &Path) -> Result<(), Replaceable> {
     if is_bare(library) {
         return Ok(());
@@ -37,12 +37,12 @@ pub fn check(library: &Path) -> Result<(), Replaceable> {
     })
 }
 
-/// Whether the loader searches for the library by its name.
+/// Returns true if the loader searches for the library by its name.
 pub fn is_bare(library: &Path) -> bool {
     library.parent() == Some(Path::new(""))
 }
 
-/// Whether every user can write the file, or replace files of others in the folder.
+/// Returns true if every user can write the file, or replace files of others in the folder.
 #[cfg(unix)]
 fn is_writable_by_all(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

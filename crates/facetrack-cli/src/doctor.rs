@@ -33,7 +33,7 @@ const CHECKS: [(&str, Check); 7] = [
 /// Prints every check; success when the default engine can run.
 ///
 /// # Errors
-/// When nothing can be printed.
+/// Returns an error if nothing can be printed.
 pub(crate) fn run() -> Result<ExitCode, StoreError> {
     output::print_line(concat!("facetrack ", env!("CARGO_PKG_VERSION")))?;
     for (title, check) in CHECKS {

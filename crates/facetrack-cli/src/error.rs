@@ -15,7 +15,7 @@ pub(crate) struct StoreError {
 }
 
 impl StoreError {
-    /// Whether a disk is full.
+    /// Returns true if a disk is full.
     pub(crate) fn is_full(&self) -> bool {
         let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
         kinds.contains(&self.source.kind())

@@ -87,11 +87,11 @@ impl Format {
 /// The description of a format.
 struct Form {
     file: FileFormat,
-    /// Whether a row has room for one face only.
+    /// True if a row has room for one face only.
     has_one_face: bool,
-    /// Whether the landmarks are written on request.
+    /// True if the landmarks are written on request.
     takes_landmarks: bool,
-    /// Whether the landmarks of a record with these contents are always needed.
+    /// True if the landmarks of a record with these contents are always needed.
     needs_landmarks: fn(&Contents) -> bool,
     /// The layout for a record with these contents, or the reason why there is none.
     layout: fn(&Contents) -> Result<Box<dyn Layout>, String>,
@@ -105,7 +105,7 @@ trait Layout {
     /// The rows of a frame.
     ///
     /// # Errors
-    /// The format has no place for the frame.
+    /// Returns an error if the format has no place for the frame.
     fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String>;
 
     /// A measurement that the record lacks and the format needs.
@@ -120,8 +120,8 @@ type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 /// Exports the record, or the records of a folder.
 ///
 /// # Errors
-/// The record cannot be read, has not what the format needs, or the file cannot be written or is
-/// the record.
+/// Returns an error if the record cannot be read, has not what the format needs, or the file cannot
+/// be written or is the record.
 ///
 /// Returns a failure if a record of a folder was left out.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {

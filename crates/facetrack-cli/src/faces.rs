@@ -41,7 +41,7 @@ struct Key {
     kind: Kind,
     /// Length of the lists in a list; otherwise 0.
     width: usize,
-    /// Whether every face has the key.
+    /// True if every face has the key.
     is_common: bool,
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn frame_columns() -> [Column; 2] {
 /// Opens a record.
 ///
 /// # Errors
-/// It cannot be read, or is no record.
+/// Returns an error if it cannot be read, or is no record.
 pub(crate) fn open(path: &Path) -> Result<Replay<File>, String> {
     let file = file::open(path).map_err(|error| error.to_string())?;
     Replay::open(file).map_err(|error| error.to_string())
@@ -168,7 +168,7 @@ pub(crate) struct Contents {
     pub columns: Vec<Column>,
     /// Number of landmarks of a face; 0 without landmarks.
     pub landmarks: usize,
-    /// Whether a face has a score.
+    /// True if a face has a score.
     pub has_confidence: bool,
     /// Areas of the boxes of each id, summed over all frames, in square pixels.
     pub areas: BTreeMap<u32, f64>,
@@ -178,7 +178,7 @@ impl Contents {
     /// Looks through the whole record.
     ///
     /// # Errors
-    /// It cannot be read, or a frame is damaged.
+    /// Returns an error if it cannot be read, or a frame is damaged.
     pub(crate) fn of(replay: &mut Replay<File>) -> Result<Self, String> {
         let mut contents = Self::default();
         let mut found: IndexMap<String, Column> = common_columns()
@@ -271,7 +271,7 @@ pub(crate) struct Frame {
     pub pts: Option<u64>,
     /// The same, or computed from the frame rate; ns.
     pub time: Option<u64>,
-    /// Whether the engine has analysed it, or repeated its faces.
+    /// True if the engine has analysed it, or repeated its faces.
     pub is_analysed: bool,
     pub faces: Vec<Face>,
 }
@@ -327,7 +327,7 @@ impl Rows {
     /// The frame at this place of the record.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged, also in values that have no column.
+    /// Returns an error if it cannot be read, or is damaged, also in values that have no column.
     pub(crate) fn frame(&self, replay: &mut Replay<File>, place: usize) -> Result<Frame, String> {
         let report = replay.report(place, ANY_SIZE);
         let report = report.map_err(|error| error.to_string())?;

@@ -28,8 +28,8 @@ const MAX_MANIFEST: u64 = 1 << 20;
 /// user's.
 ///
 /// # Errors
-/// If one of them is not available; the others are fetched nevertheless. Files that are in no
-/// package may be missing, unless they were named.
+/// Returns an error if one of them is not available; the others are fetched nevertheless. Files
+/// that are in no package may be missing, unless they were named.
 pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> Result<()> {
     let mut files = chosen(manifest, names)?;
     let root = to.map(Path::to_owned).or_else(places::data_dir);
@@ -68,8 +68,8 @@ pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> R
     Ok(())
 }
 
-/// Whether fetching fails without `file`. A file that is in no package may be missing, unless it
-/// was named, or a family was named that has no file in a package.
+/// Returns true if fetching fails without `file`. A file that is in no package may be missing,
+/// unless it was named, or a family was named that has no file in a package.
 fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
     let is_asked_for = |name: &str| names.iter().any(|own| own == name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
@@ -141,7 +141,7 @@ fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
 /// one for all users. If it is nowhere, the path that it would be fetched to.
 ///
 /// # Errors
-/// When the manifest does not have it.
+/// Returns an error if the manifest does not have it.
 pub(crate) fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
     let file = known(manifest, name)?;
     let paths = places::search_paths();
@@ -157,7 +157,7 @@ pub(crate) fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
 /// The manifest in `file`, or the binary's own.
 ///
 /// # Errors
-/// When the file is not a manifest.
+/// Returns an error if the file is not a manifest.
 pub(crate) fn manifest(file: Option<&Path>) -> Result<Cow<'static, Manifest>> {
     let Some(path) = file else {
         return Ok(Cow::Borrowed(manifest::manifest()));

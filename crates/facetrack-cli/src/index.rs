@@ -81,7 +81,8 @@ pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>>
 /// Adds a row for each face of the video.
 ///
 /// # Errors
-/// The record cannot be read or is not finished, or the table cannot be written.
+/// Returns an error if the record cannot be read or is not finished, or the table cannot be
+/// written.
 fn add_faces(video: &Recorded<'_>, rows: &Rows, add: &mut Add<'_>) -> Result<(), Box<dyn Error>> {
     let at = |error: String| format!("{}: {error}", video.record.display());
     let mut replay = faces::open(video.record).map_err(at)?;

@@ -15,7 +15,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 /// Prints lines to standard output, without other control characters. A closed pipe is not an error.
 ///
 /// # Errors
-/// When it can't be written, as to a full disk.
+/// Returns an error if it can't be written, as to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<(), StoreError> {
     print_exactly(Lines(text))
 }
@@ -23,7 +23,7 @@ pub(crate) fn print(text: impl Display) -> Result<(), StoreError> {
 /// Prints a text for another program to standard output. A closed pipe is not an error.
 ///
 /// # Errors
-/// As [`print()`].
+/// Returns the errors of [`print()`].
 pub(crate) fn print_exactly(text: impl Display) -> Result<(), StoreError> {
     match write(&text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -48,7 +48,7 @@ fn write(text: &impl Display) -> io::Result<()> {
 /// Prints a single line to standard output, as [`print()`] does.
 ///
 /// # Errors
-/// As [`print()`].
+/// Returns the errors of [`print()`].
 pub(crate) fn print_line(text: impl Display) -> Result<(), StoreError> {
     print_exactly(format_args!("{}\n", Line(text)))
 }

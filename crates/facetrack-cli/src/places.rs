@@ -53,7 +53,7 @@ pub(crate) fn only_file(folder: &Path) -> Option<PathBuf> {
 /// The path of an entry that is no folder, also of a link without a target; `None` for a folder.
 ///
 /// # Errors
-/// The entry cannot be read.
+/// Returns an error if the entry cannot be read.
 pub(crate) fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<PathBuf>> {
     match entry {
         Ok(entry) => Ok((!entry.file_type().is_dir()).then(|| entry.into_path())),
@@ -67,7 +67,7 @@ pub(crate) fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<
 /// A path as text.
 ///
 /// # Errors
-/// It is not UTF-8.
+/// Returns an error if it is not UTF-8.
 pub(crate) fn text(path: &Path) -> Result<&str, String> {
     let text = path.to_str();
     text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))

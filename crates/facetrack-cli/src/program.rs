@@ -71,7 +71,7 @@ fn limit_files(child: &Child, size: u64) {
 /// standard output would make the program fail. It is ended when a file has more than `size` bytes.
 ///
 /// # Errors
-/// As [`output`].
+/// Returns the errors of [`output`].
 pub(crate) fn watch(command: &mut Command, size: u64) -> Result<(), String> {
     let name = name(command);
     let mut child = start(command.stdout(io::stderr()), size)?;
@@ -82,7 +82,7 @@ pub(crate) fn watch(command: &mut Command, size: u64) -> Result<(), String> {
     succeeded(&name, status, &said)
 }
 
-/// Whether standard error is a terminal, which shows progress bars.
+/// Returns true if standard error is a terminal, which shows progress bars.
 pub(crate) fn has_audience() -> bool {
     io::stderr().is_terminal()
 }

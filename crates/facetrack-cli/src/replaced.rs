@@ -32,7 +32,7 @@ const TELEMETRY_FILES: [&str; 5] = [
 /// Removes the earlier versions of `file`. If one of them had telemetry, removes the data of it.
 ///
 /// # Errors
-/// One cannot be read or removed.
+/// Returns an error if one cannot be read or removed.
 pub(crate) fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
     for earlier in &file.replaces {
         let path = store.place(file).with_file_name(&*earlier.name);
@@ -79,7 +79,7 @@ fn remove_telemetry() -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether there is a folder, not a link to one.
+/// Returns true if there is a folder, not a link to one.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }

@@ -77,7 +77,7 @@ const ALL_FACES: &str = "all";
 /// Tracks what the arguments name.
 ///
 /// # Errors
-/// When nothing can be printed.
+/// Returns an error if nothing can be printed.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;

@@ -29,7 +29,7 @@ impl Store {
     /// of interrupted ones.
     ///
     /// # Errors
-    /// Where the folder can't be written.
+    /// Returns an error if the folder can't be written.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(StoreError::at(root))?;
         let path = root.join(".lock");
@@ -56,7 +56,7 @@ impl Store {
     /// A new folder for half-done work, removed when dropped.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Returns an error if it cannot be created.
     pub(crate) fn scratch(&self) -> Result<TempDir, StoreError> {
         tempfile::Builder::new()
             .prefix(SCRATCH_PREFIX)
@@ -68,7 +68,7 @@ impl Store {
     /// checked.
     ///
     /// # Errors
-    /// If it cannot be written; the old file is kept.
+    /// Returns an error if it cannot be written; the old file is kept.
     pub(crate) fn install(
         &self,
         candidate: &Path,
@@ -93,7 +93,7 @@ pub(crate) fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// How the file at `path` compares with its entry.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Returns an error if it cannot be read.
 pub(crate) fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
     manifest::compare(path, known.size, &known.sha256).map_err(StoreError::at(path))
 }

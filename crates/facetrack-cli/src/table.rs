@@ -54,7 +54,7 @@ impl FileFormat {
     /// Begins a file.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     fn begin<'a>(
         self,
         file: impl Write + Send + 'a,
@@ -73,7 +73,7 @@ pub(crate) type Add<'a> = dyn FnMut(Vec<Cell>) -> io::Result<()> + 'a;
 /// Writes a file with the rows that `fill` adds, and prints how many `things` it has.
 ///
 /// # Errors
-/// The file cannot be written, or `fill` fails.
+/// Returns an error if the file cannot be written, or `fill` fails.
 pub(crate) fn write(
     path: &Path,
     format: FileFormat,
@@ -183,12 +183,12 @@ trait Table {
     /// Adds a row with a cell for each column; a CSV file may lack the last ones.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     fn add(&mut self, row: Vec<Cell>) -> io::Result<()>;
 
     /// Writes the rest.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

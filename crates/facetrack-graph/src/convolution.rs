@@ -79,12 +79,13 @@ impl Convolution {
         self.weights.dim().1
     }
 
-    /// Whether each output depends on one pixel.
+    /// Returns true if each output depends on one pixel.
     pub fn is_pointwise(&self) -> bool {
         self.weights.shape()[2..] == [1, 1]
     }
 
-    /// Whether an output depends on a square around its pixel, and has the extents of the image.
+    /// Returns true if an output depends on a square around its pixel, and has the extents of the
+    /// image.
     pub fn keeps_size(&self) -> bool {
         let (_, _, height, width) = self.weights.dim();
         let are = |name, value: i64, default| {
@@ -128,7 +129,7 @@ impl Convolution {
         Some(joined)
     }
 
-    /// Whether it differs from `other` in weights, groups and the image only.
+    /// Returns true if it differs from `other` in weights, groups and the image only.
     pub fn is_like(&self, other: &Self) -> bool {
         let attributes = |own: &Self| -> Vec<Attribute> {
             let all = own.node.attributes.iter();
@@ -184,7 +185,7 @@ impl Convolution {
     }
 }
 
-/// Whether `node` is a convolution, with an activation or without.
+/// Returns true if `node` is a convolution, with an activation or without.
 fn is_convolution(node: &Node) -> bool {
     node.is("Conv") || (node.op == FUSED && node.domain == MICROSOFT)
 }

@@ -41,14 +41,15 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// Whether a tensor of the shape `wanted` fits, with any number of items along its first axis.
+    /// Returns true if a tensor of the shape `wanted` fits, with any number of items along its
+    /// first axis.
     pub fn takes_batch(&self, wanted: &[usize]) -> bool {
         let mut extents = self.shape.iter().zip(wanted).skip(1);
         self.shape.len() == wanted.len()
             && extents.all(|(has, wants)| has.is_none_or(|has| has == *wants))
     }
 
-    /// Whether a tensor of the shape `wanted` fits.
+    /// Returns true if a tensor of the shape `wanted` fits.
     pub fn takes(&self, wanted: &[usize]) -> bool {
         let mut extents = self.shape.iter().zip(wanted);
         self.shape.len() == wanted.len()
@@ -86,7 +87,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether this is the operator `op` of ONNX itself.
+    /// Returns true if this is the operator `op` of ONNX itself.
     pub fn is(&self, op: &str) -> bool {
         self.op == op && self.domain.is_empty()
     }
@@ -159,7 +160,7 @@ impl Graph {
     /// Reads the ONNX file `bytes`.
     ///
     /// # Errors
-    /// When it is damaged or larger than face networks are.
+    /// Returns an error if it is damaged or larger than face networks are.
     pub fn read(bytes: Vec<u8>) -> Result<Self> {
         Self::parse(bytes.into())
     }
@@ -176,7 +177,7 @@ impl Graph {
         Some(Value(index))
     }
 
-    /// Whether `value` is a constant.
+    /// Returns true if `value` is a constant.
     pub fn is_constant(&self, value: Value) -> bool {
         self.values[value.0].constant.is_some()
     }

@@ -65,7 +65,7 @@ impl OnnxOutline {
     /// Reads the outline of the ONNX file `bytes`.
     ///
     /// # Errors
-    /// When it is cut short or no ONNX.
+    /// Returns an error if it is cut short or no ONNX.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut outline = Self::default();
         let mut constants = HashSet::new();

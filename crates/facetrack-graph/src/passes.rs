@@ -33,7 +33,7 @@ fn at_each_node(graph: &mut Graph, change: fn(&mut Graph, usize) -> Option<()>) 
 /// Runs `passes` on `graph`.
 ///
 /// # Errors
-/// When the constants of the graph become too large.
+/// Returns an error if the constants of the graph become too large.
 pub fn run(graph: &mut Graph, passes: &[Pass]) -> Result<()> {
     graph.sort();
     for pass in passes {

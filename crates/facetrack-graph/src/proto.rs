@@ -217,7 +217,7 @@ impl TypeProto {
         }
     }
 
-    /// Whether it is a tensor of 32-bit floats.
+    /// Returns true if it is a tensor of 32-bit floats.
     pub fn is_of_floats(&self) -> bool {
         let tensor = self.tensor_type.as_ref();
         tensor.is_some_and(|tensor| tensor.elem_type == FLOAT)

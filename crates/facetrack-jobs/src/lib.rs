@@ -63,7 +63,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Whether this is the whole video.
+    /// Returns true if this is the whole video.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
@@ -106,7 +106,7 @@ pub struct Ready {
 pub struct SetupError {
     /// The reason and the remedy.
     pub message: String,
-    /// Whether a setting is wrong.
+    /// True if a setting is wrong.
     pub is_usage: bool,
 }
 
@@ -170,7 +170,7 @@ impl Status {
         }
     }
 
-    /// Whether the video has a record.
+    /// Returns true if the video has a record.
     #[must_use]
     pub fn has_record(self) -> bool {
         matches!(self, Self::Complete | Self::Truncated)
@@ -249,7 +249,7 @@ impl Outcome {
 /// Writes a message as a line.
 ///
 /// # Errors
-/// Those of `to`; [`io::ErrorKind::InvalidData`] for a path that is not UTF-8.
+/// Returns the errors of `to`; [`io::ErrorKind::InvalidData`] for a path that is not UTF-8.
 pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

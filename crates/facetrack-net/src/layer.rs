@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub channels: usize,
     /// Channels in memory.
     pub stored: usize,
-    /// Whether each row has one channel behind the other.
+    /// True if each row has one channel behind the other.
     pub is_planar: bool,
 }
 
@@ -48,7 +48,7 @@ impl Shape {
         }
     }
 
-    /// Whether an image of this shape may be kept.
+    /// Returns true if an image of this shape may be kept.
     pub(crate) fn is_allowed(&self) -> bool {
         let extents = 1..=MAX_EXTENT;
         extents.contains(&self.height)
@@ -371,7 +371,7 @@ fn windowed(input: Shape, window: &Window, channels: usize) -> Option<Shape> {
     })
 }
 
-/// Whether the tensor in `added`, if any, can be added to one of the shape `sum`.
+/// Returns true if the tensor in `added`, if any, can be added to one of the shape `sum`.
 fn can_be_added(added: &[Shape], sum: Shape) -> bool {
     let is_same = |own: &Shape| (own.height, own.width) == (sum.height, sum.width);
     added

@@ -52,7 +52,7 @@ impl Network {
     /// Prepares `graph`, whose nodes are sorted.
     ///
     /// # Errors
-    /// The first operator that is not supported.
+    /// Returns an error if the first operator that is not supported.
     pub fn new(graph: &Graph) -> Result<Self, Unsupported> {
         Ok(Self {
             layers: lower::lower(graph)?.into(),

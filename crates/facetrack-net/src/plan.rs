@@ -276,8 +276,8 @@ fn uses(network: &Layers) -> Vec<Use> {
     uses
 }
 
-/// Whether a chain begins with `layer`, which follows `before`: its input has to be there as a
-/// whole, or is used again later and has to be kept anyway.
+/// Returns true if a chain begins with `layer`, which follows `before`: its input has to be there
+/// as a whole, or is used again later and has to be kept anyway.
 fn begins(layer: &Layer, before: &Layer, uses: &[Use], shapes: &[Shape]) -> bool {
     let is_whole = matches!(layer.operator, Operator::Mean | Operator::Scale);
     let input = layer.inputs.first();
@@ -443,7 +443,7 @@ fn replaced(
     (is_alike && are_before).then_some(added)
 }
 
-/// Whether `layer` depends on the tensor `id` of the same chain.
+/// Returns true if `layer` depends on the tensor `id` of the same chain.
 fn depends(layers: &[Layer], layer: &Layer, id: Id) -> bool {
     layer.inputs.iter().any(|input| {
         let producer = layers.iter().find(|other| other.output == *input);

@@ -71,8 +71,8 @@ impl State {
         }
     }
 
-    /// Whether this memory is for such inputs and threads, and its number of stages cannot overflow
-    /// in the next run.
+    /// Returns true if this memory is for such inputs and threads, and its number of stages cannot
+    /// overflow in the next run.
     pub(crate) fn fits(&self, extents: &[[usize; 2]], threads: usize) -> bool {
         let is_young = self.goal.load(Ordering::Relaxed) <= usize::MAX / 2;
         is_young && self.extents == extents && self.threads == threads
@@ -145,7 +145,7 @@ impl State {
         true
     }
 
-    /// Whether a thread has panicked, so that the outputs are wrong.
+    /// Returns true if a thread has panicked, so that the outputs are wrong.
     pub(crate) fn has_failed(&self) -> bool {
         self.bands.iter().any(Mutex::is_poisoned)
     }

@@ -145,7 +145,7 @@ impl DetectJob {
     /// Finds the faces in a frame with `finder`.
     ///
     /// # Errors
-    /// Those of the finder.
+    /// Returns the errors of the finder.
     pub fn run(
         self,
         finder: &mut dyn Finder,
@@ -229,7 +229,7 @@ impl Analyzer {
     /// Analyses the next frame.
     ///
     /// # Errors
-    /// Those of the engine. The tracked faces are kept.
+    /// Returns the errors of the engine. The tracked faces are kept.
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
         self.begin_frame(&frame.image);
         let found = self.find(frame)?;
@@ -256,7 +256,7 @@ impl Analyzer {
     /// Finds the faces in a frame.
     ///
     /// # Errors
-    /// Those of the engine's finder.
+    /// Returns the errors of the engine's finder.
     pub fn find(&mut self, frame: &Frame<'_>) -> Result<Detections, EngineError> {
         // A failed frame has no faces to hold.
         self.last_faces = None;
@@ -282,7 +282,7 @@ impl Analyzer {
     /// that derive from landmarks.
     ///
     /// # Errors
-    /// Those of the engine's completer.
+    /// Returns the errors of the engine's completer.
     pub fn complete(&mut self, found: Detections) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
         let cut = found.shot != self.shot;
@@ -335,8 +335,8 @@ impl Analyzer {
         })
     }
 
-    /// Whether the frame that was begun follows an analysed one of its shot, so that there are
-    /// faces to hold.
+    /// Returns true if the frame that was begun follows an analysed one of its shot, so that there
+    /// are faces to hold.
     pub fn can_hold(&self) -> bool {
         self.last_faces.is_some() && self.beginning.shot == self.shot
     }

@@ -143,7 +143,8 @@ impl Blendshapes {
         &self.values
     }
 
-    /// Whether rest values were subtracted from the values. See [`neutral`](super::neutral).
+    /// Returns true if rest values were subtracted from the values. See
+    /// [`neutral`](super::neutral).
     pub fn is_corrected(&self) -> bool {
         self.is_corrected
     }

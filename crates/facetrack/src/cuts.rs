@@ -103,7 +103,7 @@ impl Verdict {
 }
 
 impl CutDetector {
-    /// Whether the next frame is the first one of a shot after a hard cut.
+    /// Returns true if the next frame is the first one of a shot after a hard cut.
     pub fn is_cut(&mut self, image: &ImageView<'_>) -> bool {
         let sketch = Sketch::of(image);
         let changes_from = |before| Changes::between(before, &sketch);
@@ -155,7 +155,7 @@ impl CutDetector {
         DIFFERENT.min(usual - DROP)
     }
 
-    /// Whether the picture is there at once. A fade goes through frames that show nothing.
+    /// Returns true if the picture is there at once. A fade goes through frames that show nothing.
     fn has_reappeared(&self, shown: &Sketch, step: f32) -> bool {
         let is_faded = shown.contrast < FADING * self.contrast;
         self.blank.is_none() || (step >= MIN_REAPPEARANCE && !is_faded)

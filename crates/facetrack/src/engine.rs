@@ -105,7 +105,7 @@ impl Engine {
     /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
     ///
     /// # Errors
-    /// Those of the two halves.
+    /// Returns the errors of the two halves.
     pub fn look(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let mut faces = self.finder.find(frame, thresholds)?;
         self.completer.begin_frame(&faces);
@@ -130,11 +130,11 @@ pub trait Finder: Send {
     /// ignore those.
     ///
     /// # Errors
-    /// [`EngineError::Model`] when a network fails to run.
+    /// Returns [`EngineError::Model`] when a network fails to run.
     fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>>;
 
-    /// Whether it keeps nothing from frame to frame, so that frames may be searched in any order,
-    /// and in parallel by several finders of the engine.
+    /// Returns true if it keeps nothing from frame to frame, so that frames may be searched in any
+    /// order, and in parallel by several finders of the engine.
     fn is_independent(&self) -> bool {
         false
     }
@@ -174,7 +174,7 @@ pub trait Completer: Send {
     /// landmarks.
     ///
     /// # Errors
-    /// [`EngineError::Model`] when a network fails to run.
+    /// Returns [`EngineError::Model`] when a network fails to run.
     fn complete(&mut self, _face: &mut Observation, _context: &Context) -> Result<()> {
         Ok(())
     }
@@ -182,7 +182,7 @@ pub trait Completer: Send {
     /// Completes faces of the frame that was begun, as [`Completer::complete`] does one.
     ///
     /// # Errors
-    /// Those of [`Completer::complete`].
+    /// Returns the errors of [`Completer::complete`].
     fn complete_all(&mut self, faces: &mut [(&mut Observation, Context)]) -> Result<()> {
         let mut faces = faces.iter_mut();
         faces.try_for_each(|(face, context)| self.complete(face, context))
@@ -202,7 +202,7 @@ pub trait Completer: Send {
     /// Restores a calibration that [`Completer::calibration`] returned.
     ///
     /// # Errors
-    /// [`EngineError::Config`] if it is damaged, or if the engine has none.
+    /// Returns [`EngineError::Config`] if it is damaged, or if the engine has none.
     fn set_calibration(&mut self, _calibration: &str) -> Result<()> {
         Err(EngineError::config("calibration", "the engine has none"))
     }
@@ -312,7 +312,7 @@ pub struct EngineInfo {
     pub measures: Fields,
     /// Length of the embedding that it reports; 0 for none.
     pub embedding: usize,
-    /// Whether a frame's result depends on the frames before it.
+    /// True if a frame's result depends on the frames before it.
     pub temporal: bool,
     /// Models it read.
     pub models: Vec<ModelFile>,

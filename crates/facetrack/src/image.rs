@@ -298,7 +298,8 @@ impl<'a> ImageView<'a> {
     /// A view of `planes` as an image of `width`×`height` square pixels.
     ///
     /// # Errors
-    /// If a side is zero, or the number or size of the planes does not fit the format.
+    /// Returns an error if a side is zero, or the number or size of the planes does not fit the
+    /// format.
     pub fn new(
         format: PixelFormat,
         width: usize,
@@ -316,8 +317,8 @@ impl<'a> ImageView<'a> {
     /// such as alpha, are ignored.
     ///
     /// # Errors
-    /// If a side is zero, the layout has a component that is unsupported or does not suit
-    /// `arithmetic`, or the planes do not fit the layout.
+    /// Returns an error if a side is zero, the layout has a component that is unsupported or does
+    /// not suit `arithmetic`, or the planes do not fit the layout.
     pub fn with_layout(
         layout: &'a Layout,
         arithmetic: Arithmetic,
@@ -353,7 +354,7 @@ impl<'a> ImageView<'a> {
     /// An image of `width`×`height` square pixels that `rows` unpacks.
     ///
     /// # Errors
-    /// If a side is zero.
+    /// Returns an error if a side is zero.
     pub fn from_rows(
         rows: Arc<dyn PixelRows + 'a>,
         width: usize,
@@ -422,7 +423,7 @@ impl<'a> ImageView<'a> {
     /// A tightly packed RGB image of the full range.
     ///
     /// # Errors
-    /// If `data` is shorter than `width`·`height`·3 bytes or a side is zero.
+    /// Returns an error if `data` is shorter than `width`·`height`·3 bytes or a side is zero.
     pub fn rgb(width: usize, height: usize, data: &'a [u8]) -> Result<Self, ImageError> {
         let plane = Plane {
             data,

@@ -35,7 +35,8 @@ pub struct Ignored {
 /// `variable` reads one. Once vector code has run, its instruction set stays.
 ///
 /// # Errors
-/// [`Ignored`]; vector code then uses the best instruction set, or the one that it used before.
+/// Returns [`Ignored`]; vector code then uses the best instruction set, or the one that it used
+/// before.
 pub fn set_from_vars(variable: impl Fn(&'static str) -> Option<OsString>) -> Result<(), Ignored> {
     let value = variable(VARIABLE).unwrap_or_default();
     let value = value.to_string_lossy();

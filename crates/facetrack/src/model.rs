@@ -41,7 +41,7 @@ pub trait Model: Send + Sync {
     /// Runs the network once.
     ///
     /// # Errors
-    /// [`ModelError::Run`] when the runtime refuses the inputs or fails.
+    /// Returns [`ModelError::Run`] when the runtime refuses the inputs or fails.
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
 }
 

@@ -76,8 +76,8 @@ impl FaceModel {
     /// Combines the parts of a model.
     ///
     /// # Errors
-    /// A description of the part that does not fit the shape model: an expression with another
-    /// number of vertices, a vertex or triangle that does not exist, a landmark beyond
+    /// Returns a description of the part that does not fit the shape model: an expression with
+    /// another number of vertices, a vertex or triangle that does not exist, a landmark beyond
     /// [`LANDMARKS`], an edge that its triangles do not have.
     pub fn new(
         shape: ShapeModel,

@@ -34,7 +34,7 @@ const MAX_AWAY: usize = 16;
 pub struct NeutralSettings {
     /// Time for which the rest values of a new face are learned, s; 0 if they are not.
     pub time: f64,
-    /// Whether a face that returns has its rest values again.
+    /// True if a face that returns has its rest values again.
     #[default(true)]
     pub keep: bool,
 }
@@ -60,9 +60,9 @@ pub struct NeutralPose {
     events: Vec<(NeutralEvent, u32)>,
     /// Values for faces without own ones.
     common: Option<Baseline>,
-    /// Whether learned values become the common ones.
+    /// True if learned values become the common ones.
     is_shared: bool,
-    /// Whether the faces of the next frame are at rest.
+    /// True if the faces of the next frame are at rest.
     is_requested: bool,
 }
 
@@ -232,7 +232,7 @@ impl NeutralPose {
     /// corrected.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for any other text.
+    /// Returns [`EngineError::Config`] for any other text.
     pub fn set_common(&mut self, json: &str) -> Result<(), EngineError> {
         let refused = |reason| EngineError::config("neutral", reason);
         let values: IndexMap<String, f32> =

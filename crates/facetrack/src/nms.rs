@@ -91,7 +91,7 @@ fn usable_best_first(mut detections: Vec<Detection>) -> Vec<Detection> {
     detections
 }
 
-/// Whether a detection has an area, a positive score and finite coordinates.
+/// Returns true if a detection has an area, a positive score and finite coordinates.
 pub(crate) fn is_usable(detection: &Detection) -> bool {
     let Detection {
         bbox,

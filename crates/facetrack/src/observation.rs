@@ -132,7 +132,7 @@ impl Observation {
         self.for_each_point(|x, _, _| *x *= scale);
     }
 
-    /// Whether the centroid is the mean of the landmarks.
+    /// Returns true if the centroid is the mean of the landmarks.
     pub fn is_at_mean(&self) -> bool {
         let mesh = self.landmarks.as_ref().is_some_and(|landmarks| {
             landmarks.scheme == LandmarkScheme::MediaPipe478 && !landmarks.points.is_empty()
@@ -323,7 +323,7 @@ pub struct Pupil {
 /// like one in front that is turned half around the line of sight.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
-    /// Whether the solver came to an end; otherwise the error is 99999 and everything else 0.
+    /// True if the solver came to an end; otherwise the error is 99999 and everything else 0.
     pub success: bool,
     /// Distance of the outline and the tip of the nose from the model, px: about a root mean
     /// square.

@@ -76,7 +76,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Whether there is nothing to draw.
+    /// Returns true if there is nothing to draw.
     pub fn is_empty(report: &FrameReport, style: &Style) -> bool {
         let faceless = report.faces.is_empty() && !style.layers.contains(Layers::INFO);
         faceless || style.layers.is_empty()

@@ -42,7 +42,7 @@ impl Protocol {
         }
     }
 
-    /// Whether packets are made of an [`Avatar`]; otherwise of an observation.
+    /// Returns true if packets are made of an [`Avatar`]; otherwise of an observation.
     pub fn needs_avatar(self) -> bool {
         self != Self::OpenSeeFace
     }

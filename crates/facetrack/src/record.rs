@@ -62,7 +62,7 @@ impl Record {
     /// A dense record, with `metadata` as far as they are known.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Returns an error if the storage fails.
     pub fn dense(
         storage: impl Storage + 'static,
         export: Export,
@@ -75,7 +75,7 @@ impl Record {
     /// A reduced record, see [`Record::dense`].
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Returns an error if the storage fails.
     pub fn reduced(storage: impl Storage + 'static, metadata: Metadata) -> io::Result<Self> {
         let layout = reduced::Reduced::new(storage, &metadata)?;
         Ok(Self::new(layout, metadata))
@@ -118,8 +118,8 @@ impl Record {
     /// Records the next frame. Its number is one more than the last one's, from 1.
     ///
     /// # Errors
-    /// If the storage fails. Everything written before stays readable; the record takes no more
-    /// frames, only [`Record::close`].
+    /// Returns an error if the storage fails. Everything written before stays readable; the record
+    /// takes no more frames, only [`Record::close`].
     pub fn frame(&mut self, frame: &FrameRecord<'_>) -> io::Result<()> {
         let totals = &mut self.stream.totals;
         totals.frames += 1;
@@ -138,7 +138,7 @@ impl Record {
     /// storage.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// Returns an error if the storage fails.
     pub fn close(&mut self, end: End) -> io::Result<Totals> {
         self.layout.close(end, &self.stream)
     }

@@ -117,7 +117,7 @@ impl<S: Read + Seek> Replay<S> {
     /// Recognises a record and finds its frames.
     ///
     /// # Errors
-    /// [`ReplayError`].
+    /// Returns [`ReplayError`].
     pub fn open(mut storage: S) -> Result<Self, ReplayError> {
         let index = lines::index(&mut storage)?;
         Ok(Self {
@@ -143,7 +143,7 @@ impl<S: Read + Seek> Replay<S> {
         }
     }
 
-    /// Whether the record was finished and has all of its lines.
+    /// Returns true if the record was finished and has all of its lines.
     pub fn is_finished(&self) -> bool {
         self.index.end == End::Finished
     }
@@ -152,7 +152,7 @@ impl<S: Read + Seek> Replay<S> {
     /// analysed. `video` is the size of the frames, in px, if the record does not contain it.
     ///
     /// # Errors
-    /// [`ReplayError::Read`], [`ReplayError::Frame`].
+    /// Returns [`ReplayError::Read`], [`ReplayError::Frame`].
     ///
     /// # Panics
     /// When there is no such frame.
@@ -186,7 +186,7 @@ impl<S: Read + Seek> Replay<S> {
     /// The text of a frame: a JSON object. `place` is its index in [`Replay::frames`].
     ///
     /// # Errors
-    /// [`ReplayError::Read`].
+    /// Returns [`ReplayError::Read`].
     ///
     /// # Panics
     /// When there is no such frame.

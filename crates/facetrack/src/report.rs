@@ -23,7 +23,7 @@ pub struct FrameReport {
     pub height: u32,
     /// Whether the frame was analysed.
     pub status: FrameStatus,
-    /// Whether the frame is the first one of a shot after a hard cut.
+    /// True if the frame is the first one of a shot after a hard cut.
     pub cut: bool,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,

@@ -123,7 +123,7 @@ impl Window {
         }
     }
 
-    /// Whether the window has pixels, all of them in `image`.
+    /// Returns true if the window has pixels, all of them in `image`.
     fn is_in(&self, image: &ImageView) -> bool {
         let fits = |first: usize, count: usize, all: usize| {
             count > 0 && first.checked_add(count).is_some_and(|end| end <= all)
@@ -255,7 +255,7 @@ impl Crop {
         self.width * self.height * CHANNELS
     }
 
-    /// Whether the tensor has no element.
+    /// Returns true if the tensor has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -264,8 +264,8 @@ impl Crop {
     /// the transform from tensor pixels (column, row) to image pixels.
     ///
     /// # Errors
-    /// If the region is empty, not finite or beyond [`FARTHEST`], if the window is not a part of
-    /// the image, or if `tensor` does not have [`Crop::len`] elements.
+    /// Returns an error if the region is empty, not finite or beyond [`FARTHEST`], if the window is
+    /// not a part of the image, or if `tensor` does not have [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
         let scale = image.column_scale();
         let grid = Grid::new(&self.roi, self.width, self.height, scale)?;

@@ -60,7 +60,7 @@ pub struct ScheduleSettings {
 /// Latency of the elements upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upstream {
-    /// Whether the source is live.
+    /// True if the source is live.
     pub live: bool,
     /// Minimum latency.
     pub latency: Duration,
@@ -94,9 +94,9 @@ pub struct Candidate {
     pub time: Duration,
     /// `None` for a frame without a timestamp, which is never late.
     pub arrival: Option<Arrival>,
-    /// Whether it follows an analysed frame, so that there are faces to hold.
+    /// True if it follows an analysed frame, so that there are faces to hold.
     pub can_hold: bool,
-    /// Whether it follows a hard cut.
+    /// True if it follows a hard cut.
     pub cut: bool,
 }
 
@@ -114,20 +114,20 @@ pub enum Decision {
 pub struct Schedule {
     /// `None` until it was queried.
     upstream: Option<Upstream>,
-    /// Whether upstream has to be queried again.
+    /// True if upstream has to be queried again.
     is_invalid: bool,
     lateness: Lateness,
     latency: Latency,
     /// Frames since the last analysed one.
     since_analysis: u32,
-    /// Whether the last analysis was not reported yet. If it never is, it has failed.
+    /// True if the last analysis was not reported yet. If it never is, it has failed.
     is_unreported: bool,
     rate: RateLimit,
 }
 
 impl Schedule {
-    /// Whether upstream has to be queried for its latency now. The last answer is valid until the
-    /// next one.
+    /// Returns true if upstream has to be queried for its latency now. The last answer is valid
+    /// until the next one.
     pub fn take_invalid(&mut self) -> bool {
         std::mem::take(&mut self.is_invalid) || self.upstream.is_none()
     }
@@ -192,8 +192,8 @@ impl Schedule {
         self.latency.update(cost, period);
     }
 
-    /// Whether the latency has changed since the last call. The latency of a pipeline that is not
-    /// live never changes.
+    /// Returns true if the latency has changed since the last call. The latency of a pipeline that
+    /// is not live never changes.
     pub fn take_latency_change(&mut self) -> bool {
         self.is_live() && std::mem::take(&mut self.latency.has_changed)
     }
@@ -229,8 +229,8 @@ struct RateLimit {
 }
 
 impl RateLimit {
-    /// Whether a frame at `time` may be analysed at `max_fps` analyses per second, 0 for no limit.
-    /// If so, it is counted.
+    /// Returns true if a frame at `time` may be analysed at `max_fps` analyses per second, 0 for no
+    /// limit. If so, it is counted.
     ///
     /// A rate that does not divide the frame rate is kept on average: 10 per second of 25 frames
     /// are every second and third frame in turn. Unused analyses are not saved for later.

@@ -134,7 +134,7 @@ impl IdTracker {
         ids
     }
 
-    /// Whether a face may still return after `frames` frames that were lost in `time`.
+    /// Returns true if a face may still return after `frames` frames that were lost in `time`.
     pub(crate) fn outlasts(&self, frames: u32, time: Duration) -> bool {
         let TrackerConfig { kind, max_age, .. } = self.config;
         frames <= max_age || kind == TrackerKind::Iou && time <= iou::MIN_WAIT

@@ -31,7 +31,7 @@ impl Workers {
     /// Starts a thread for each of `finders`.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// Returns an error if the system refuses a thread.
     pub fn start(finders: Vec<Box<dyn Finder>>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let queue = Arc::new(Mutex::new(queue));
@@ -109,7 +109,7 @@ pub struct PendingDetections {
 }
 
 impl PendingDetections {
-    /// Whether the search has ended.
+    /// Returns true if the search has ended.
     pub fn is_done(&mut self) -> bool {
         if self.outcome.is_none() {
             self.outcome = self.receiver.try_recv().ok();
@@ -120,7 +120,7 @@ impl PendingDetections {
     /// Waits for the search to end.
     ///
     /// # Errors
-    /// Those of the finder.
+    /// Returns the errors of the finder.
     ///
     /// # Panics
     /// If the search panicked, with its payload.

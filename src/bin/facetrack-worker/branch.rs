@@ -95,7 +95,7 @@ fn is_interlaced(caps: &gst::CapsRef) -> bool {
     mode.is_some_and(|mode| mode != "progressive")
 }
 
-/// Whether a tag of the stream asks for a rotation.
+/// Returns true if a tag of the stream asks for a rotation.
 fn is_turned(pad: &gst::Pad) -> bool {
     let mut tags = (0..).map_while(|index| pad.sticky_event::<gst::event::Tag>(index));
     tags.any(|event| {
@@ -104,7 +104,7 @@ fn is_turned(pad: &gst::Pad) -> bool {
     })
 }
 
-/// Whether a pad of the decoder has raw video.
+/// Returns true if a pad of the decoder has raw video.
 pub(crate) fn has_video(pad: &gst::Pad) -> bool {
     let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
     caps.structure(0)

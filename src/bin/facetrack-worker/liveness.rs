@@ -89,7 +89,7 @@ struct Progress {
 struct Sample {
     progress: [u64; 3],
     is_reading: bool,
-    /// Whether a frame is analysed, or the record is written.
+    /// True if a frame is analysed, or the record is written.
     is_ours: bool,
     /// CPU time of the threads in ticks, by number.
     ticks: HashMap<String, u64>,
@@ -280,7 +280,7 @@ impl Judge {
         Self { last, moved, idle }
     }
 
-    /// Whether the video has stalled, with its state one check after the last one.
+    /// Returns true if the video has stalled, with its state one check after the last one.
     fn has_stalled(&mut self, now: Sample) -> bool {
         let has_moved = now.progress != self.moved.progress;
         if has_moved || now.is_ours {

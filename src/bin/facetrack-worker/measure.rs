@@ -95,7 +95,7 @@ fn report(pad: &gst::Pad, passed: Sender<Passed>) {
     });
 }
 
-/// Whether the decoder plays a file from any frame.
+/// Returns true if the decoder plays a file from any frame.
 pub(crate) fn is_exact(decoder: &gst::Element) -> bool {
     let bin = decoder.downcast_ref::<gst::Bin>();
     let elements = bin.into_iter().flat_map(|bin| bin.iterate_recurse());
@@ -115,8 +115,8 @@ fn measured(decoder: &gst::Element, passed: &Receiver<Passed>) -> Result<f64, &'
         .ok_or(OTHER_TIMES)
 }
 
-/// Whether the first frame comes again, with its time, after a seek to it. Times of fragmented MP4
-/// files are others after a seek. The beginning of the frame may be cut off.
+/// Returns true if the first frame comes again, with its time, after a seek to it. Times of
+/// fragmented MP4 files are others after a seek. The beginning of the frame may be cut off.
 fn comes_back(pad: &gst::Pad, first: u64, second: u64, passed: &Receiver<Passed>) -> bool {
     let seek = gst::event::Seek::new(
         1.0,

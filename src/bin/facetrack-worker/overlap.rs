@@ -37,7 +37,7 @@ pub(crate) struct Overlap {
 pub(crate) struct Seen {
     pub before: Vec<SeenFrame>,
     pub last: Vec<SeenFrame>,
-    /// Whether the stream is interrupted where the part starts, which its record does not show.
+    /// True if the stream is interrupted where the part starts, which its record does not show.
     pub starts_interrupted: bool,
     has_started: bool,
 }

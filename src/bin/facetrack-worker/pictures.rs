@@ -37,7 +37,7 @@ pub(crate) fn reason(path: &Path, kind: &str) -> String {
     }
 }
 
-/// Whether a PNG or WebP file says that it is animated.
+/// Returns true if a PNG or WebP file says that it is animated.
 pub(crate) fn is_animated(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut bytes));

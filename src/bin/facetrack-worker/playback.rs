@@ -242,7 +242,7 @@ impl Playback {
         }
     }
 
-    /// Whether no frame of the video is in the part: it may begin late, or end early.
+    /// Returns true if no frame of the video is in the part: it may begin late, or end early.
     fn is_empty_part(&self, error: &gst::message::Error) -> bool {
         let is_of_record = error.src() == Some(self.sink.upcast_ref());
         let is_empty = error.error().matches(gst::StreamError::Failed) && self.frames() == 0;

@@ -33,7 +33,7 @@ impl Requests {
         self.receiver.recv().ok()
     }
 
-    /// Whether the current video is to stop.
+    /// Returns true if the current video is to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

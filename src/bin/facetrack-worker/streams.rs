@@ -42,7 +42,7 @@ fn is_demuxer(element: &gst::Element) -> bool {
     factory.is_some_and(|it| it.has_type(gst::ElementFactoryType::DEMUXER))
 }
 
-/// Whether each frame is a picture by itself, such as a JPEG.
+/// Returns true if each frame is a picture by itself, such as a JPEG.
 fn is_picture(pad: &gst::Pad) -> bool {
     let caps = pad.current_caps();
     let stream = caps.as_ref().and_then(|caps| caps.structure(0));

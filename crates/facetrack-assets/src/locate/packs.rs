@@ -32,7 +32,7 @@ impl SearchPaths {
     /// `insightface` with networks in it.
     ///
     /// # Errors
-    /// [`NotFound::Pack`], with the folders looked in.
+    /// Returns [`NotFound::Pack`], with the folders looked in.
     pub fn pack(&self, explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
         let names = match explicit {
             Some(path) if is_name(path) => vec![path],
@@ -68,7 +68,7 @@ impl SearchPaths {
     }
 }
 
-/// Whether `model` is a word, which stands for a pack wherever it is, and no path.
+/// Returns true if `model` is a word, which stands for a pack wherever it is, and no path.
 fn is_name(model: &Path) -> bool {
     let has_separator = model.to_string_lossy().contains(is_separator);
     !has_separator && matches!(model.components().next(), Some(Component::Normal(_)))
@@ -85,7 +85,7 @@ fn pack_in(folders: &[PathBuf], name: &Path) -> Option<PathBuf> {
     places.into_iter().find(|place| has_networks(place))
 }
 
-/// Whether a folder has ONNX files.
+/// Returns true if a folder has ONNX files.
 fn has_networks(folder: &Path) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.path().extension().is_some_and(|end| end == "onnx"))

@@ -80,7 +80,7 @@ fields! {
         "a SHA-256 of 64 lower-case hexadecimal digits";
 }
 
-/// Whether the text is a path that stays in its folder and is written in the shortest way.
+/// Returns true if the text is a path that stays in its folder and is written in the shortest way.
 fn is_relative(text: &str) -> bool {
     let is_name = |component| matches!(component, Component::Normal(_));
     let names: Vec<_> = text.split('/').collect();
@@ -89,7 +89,8 @@ fn is_relative(text: &str) -> bool {
         && !text.contains(char::is_control)
 }
 
-/// Whether the text has only characters of package names and versions, and is not an option.
+/// Returns true if the text has only characters of package names and versions, and is not an
+/// option.
 fn is_word(text: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "+-._!".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_allowed)

@@ -45,7 +45,7 @@ fn library(paths: &SearchPaths) -> Finding {
     }
 }
 
-/// Whether the library is not loaded because of its telemetry.
+/// Returns true if the library is not loaded because of its telemetry.
 fn is_refused(paths: &SearchPaths, library: &Path) -> bool {
     paths.telemetry == Telemetry::Possible && telemetry::is_in(library).unwrap_or(false)
 }

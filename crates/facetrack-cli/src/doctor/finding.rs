@@ -40,7 +40,7 @@ impl Finding {
         }
     }
 
-    /// Whether something must be done.
+    /// Returns true if something must be done.
     pub(super) fn is_bad(&self) -> bool {
         self.remedy.is_some()
     }

@@ -96,14 +96,14 @@ impl OpenFace {
         cells
     }
 
-    /// Whether the face was measured in its frame.
+    /// Returns true if the face was measured in its frame.
     fn is_measured(&self, face: &Face) -> bool {
         let origin = self.origin.map(|column| &face.cells[column]);
         !matches!(origin, Some(Cell::Text(origin)) if REPEATED.contains(&origin.as_str()))
     }
 }
 
-/// Whether the landmarks are those that OpenFace has.
+/// Returns true if the landmarks are those that OpenFace has.
 fn has_landmarks(contents: &Contents) -> bool {
     contents.landmarks == LandmarkScheme::Ibug68.count()
 }

@@ -39,7 +39,7 @@ impl Selection {
     /// The ids in the record that are selected in some frame.
     ///
     /// # Errors
-    /// An id is not in the record.
+    /// Returns an error if an id is not in the record.
     pub(super) fn ids(&self, contents: &Contents) -> Result<Vec<u32>, String> {
         let known: Vec<u32> = contents.areas.keys().copied().collect();
         let Self::Ids(ids) = self else {

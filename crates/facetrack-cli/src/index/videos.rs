@@ -72,7 +72,7 @@ pub(crate) fn columns() -> Vec<Column> {
 /// The index of all sources. Of rows with the same id, the one of the last source is kept.
 ///
 /// # Errors
-/// A source cannot be read.
+/// Returns an error if a source cannot be read.
 ///
 /// Entries of a folder that cannot be read are left out, and `complain` is told.
 pub(crate) fn index(
@@ -162,7 +162,7 @@ fn damaged(reason: &str) -> Vec<Cell> {
 /// The row of a status file, without the place of the video.
 ///
 /// # Errors
-/// The reason why it is damaged.
+/// Returns the reason why it is damaged.
 fn cells(marker: &[u8]) -> Result<Vec<Cell>, String> {
     let marker: Map<String, Json> =
         serde_json::from_slice(marker).map_err(|error| error.to_string())?;

@@ -58,7 +58,7 @@ impl<'a> Display<'a> {
     /// Shows an event.
     ///
     /// # Errors
-    /// When it cannot be printed.
+    /// Returns an error if it cannot be printed.
     pub(super) fn on_event(&mut self, event: Event) -> Result<(), StoreError> {
         match &mut self.mode {
             Mode::Json => print_json(&event, self.videos)?,
@@ -94,7 +94,7 @@ impl<'a> Display<'a> {
     /// Shows the account of the run.
     ///
     /// # Errors
-    /// When it cannot be printed.
+    /// Returns an error if it cannot be printed.
     pub(super) fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
         let summary = &self.summary;
         if let Mode::Json = self.mode {

@@ -32,13 +32,13 @@ pub(super) enum Event {
 #[derive(Debug, Clone)]
 pub(super) struct VideoResult {
     pub index: usize,
-    /// Whether this run has settled it.
+    /// True if this run has settled it.
     pub is_new: bool,
     pub status: Box<StatusFile>,
 }
 
 impl VideoResult {
-    /// Whether this run has tried to track the video.
+    /// Returns true if this run has tried to track the video.
     pub(super) fn is_tracked(&self) -> bool {
         self.is_new && self.status.attempts > 0
     }

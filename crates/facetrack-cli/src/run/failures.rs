@@ -46,7 +46,7 @@ struct Row<'a> {
 /// Checks that the list replaces nothing but an earlier one.
 ///
 /// # Errors
-/// The reason why it cannot have its name.
+/// Returns the reason why it cannot have its name.
 pub(super) fn check(
     arguments: &RunArguments,
     shard: Shard,
@@ -88,7 +88,7 @@ fn check_content(path: &Path) -> io::Result<()> {
 /// list that is also an input keeps the videos that this run has not settled.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub(super) fn write(run: &Run<'_>, summary: &Summary) -> Result<Option<PathBuf>, StoreError> {
     let path = place(run.arguments, run.shard);
     let incomplete = summary.incomplete();

@@ -45,7 +45,7 @@ impl FetchCommand {
     /// The command that copies `video` to the file `local`, with a guard.
     ///
     /// # Errors
-    /// The path of this program is not known.
+    /// Returns an error if the path of this program is not known.
     pub(crate) fn command(&self, video: &Path, local: &Path) -> io::Result<Command> {
         let (video, local) = (video.to_string_lossy(), local.to_string_lossy());
         let filled = |word: &String| word.replace(LOCAL, &local).replace(REMOTE, &video);

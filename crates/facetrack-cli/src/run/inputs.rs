@@ -70,7 +70,8 @@ pub(super) struct Inputs {
 /// Lists all videos.
 ///
 /// # Errors
-/// An input is not there or cannot be read, or the list of failures would replace something else.
+/// Returns an error if an input is not there or cannot be read, or the list of failures would
+/// replace something else.
 pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     let mut inputs = Inputs::default();
     let mut lists = Vec::new();
@@ -88,7 +89,7 @@ pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     Ok(inputs)
 }
 
-/// Whether an argument is a list of videos.
+/// Returns true if an argument is a list of videos.
 fn is_list(input: &Path) -> bool {
     input == Path::new("-") || input.is_file() && has_suffix(input, &LISTS)
 }
@@ -274,7 +275,7 @@ fn single(input: &Path, is_remote: bool) -> Result<Video, String> {
     Ok(Video::of_file(input))
 }
 
-/// Whether a file or folder in a folder may be, or contain, a video of the user.
+/// Returns true if a file or folder in a folder may be, or contain, a video of the user.
 fn is_searched(name: &OsStr, depth: usize, pattern: Option<&PathPattern>) -> bool {
     let name = name.to_string_lossy();
     let lower_case = name.to_lowercase();
@@ -314,7 +315,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether a file or folder with this name may be, or contain, a file that matches.
+    /// Returns true if a file or folder with this name may be, or contain, a file that matches.
     fn leads_to(&self, name: &str, depth: usize) -> bool {
         match self.first.get(depth - 1) {
             Some(part) => part.matches_with(name, Self::OPTIONS),

@@ -46,7 +46,7 @@ pub(super) fn of(basis: &Value) -> String {
     sha256(basis.to_string().as_bytes())
 }
 
-/// Whether the file of a video has changed.
+/// Returns true if the file of a video has changed.
 pub(super) fn is_changed(old: &Value, new: &Value) -> bool {
     old["content"] != new["content"]
 }

@@ -112,7 +112,7 @@ pub(crate) fn in_the_way(path: &Path, reason: impl std::fmt::Display) -> String 
     format!("{} {reason}. Move it away", path.display())
 }
 
-/// Whether the folder is from this command, or there is none, or an empty one.
+/// Returns true if the folder is from this command, or there is none, or an empty one.
 fn is_own(record: &Path) -> io::Result<bool> {
     let folder = folder(record);
     match fs::symlink_metadata(&folder) {
@@ -125,18 +125,18 @@ fn is_own(record: &Path) -> io::Result<bool> {
     Ok(is_empty || is_file(&lock_file(record)))
 }
 
-/// Whether a run has begun to track the video of `record`.
+/// Returns true if a run has begun to track the video of `record`.
 pub(crate) fn is_begun(record: &Path) -> bool {
     is_file(&lock_file(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
 }
 
-/// Whether there is nothing at a path.
+/// Returns true if there is nothing at a path.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     use ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Whether there is something that is no file.
+/// Returns true if there is something that is no file.
 fn is_other(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
@@ -179,7 +179,7 @@ pub(crate) fn remove_empty(record: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a file in the folder can be from this command.
+/// Returns true if a file in the folder can be from this command.
 fn is_named(name: &str) -> bool {
     let is_number = |base: &str| base.len() >= 5 && base.bytes().all(|it| it.is_ascii_digit());
     let mut bases = SUFFIXES.iter().filter_map(|it| name.strip_suffix(it));

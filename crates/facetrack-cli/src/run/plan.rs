@@ -152,7 +152,7 @@ pub(super) fn conflict(
     ))
 }
 
-/// Whether a status file is about a record that is there.
+/// Returns true if a status file is about a record that is there.
 fn has_result(known: &StatusFile, video: &Video) -> bool {
     known.outcome.status.has_record() && has_record(video)
 }

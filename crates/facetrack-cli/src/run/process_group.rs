@@ -23,7 +23,7 @@ impl ProcessGroup {
         Pid::from_raw(self.0.id().try_into().ok()?)
     }
 
-    /// Whether the program has ended. Its number stays taken until [`ProcessGroup::end`].
+    /// Returns true if the program has ended. Its number stays taken until [`ProcessGroup::end`].
     pub(super) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let state = self.pid().map(|pid| waitid(WaitId::Pid(pid), options));
@@ -45,7 +45,7 @@ impl ProcessGroup {
     /// Ends the group, and returns how the program ended.
     ///
     /// # Errors
-    /// The system cannot end it now.
+    /// Returns an error if the system cannot end it now.
     pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(group) = self.pid() {
             // It may have no group yet, or be the last of it.

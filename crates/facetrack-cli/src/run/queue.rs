@@ -64,7 +64,7 @@ struct Jobs {
     opening: usize,
     /// Jobs whose worker died.
     again: VecDeque<Job>,
-    /// Whether these are due: nothing else runs.
+    /// True if these are due: nothing else runs.
     is_second: bool,
 }
 

@@ -80,7 +80,7 @@ impl SegmentJob {
     /// Writes the status of the segment.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub(super) fn keep(&self, status: &StatusFile) -> io::Result<()> {
         let status = StatusFile {
             digest: self.digest(status)?,
@@ -93,7 +93,7 @@ impl SegmentJob {
     /// the video with its status; `None` in place of a status if it has to be tracked as a whole.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// Returns an error if a file cannot be written.
     pub(super) fn finish(
         &self,
         status: StatusFile,

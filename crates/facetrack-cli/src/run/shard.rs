@@ -24,7 +24,7 @@ pub(crate) struct Shard {
 impl Shard {
     const ALL: Self = Self { index: 0, count: 1 };
 
-    /// Whether there are others.
+    /// Returns true if there are others.
     pub(crate) fn is_one_of_several(self) -> bool {
         self.count > 1
     }
@@ -42,7 +42,7 @@ impl Shard {
         })
     }
 
-    /// Whether a video is in it.
+    /// Returns true if a video is in it.
     pub(crate) fn has(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash
@@ -76,7 +76,7 @@ impl FromStr for ShardOption {
 /// The shard that the option or the scheduler's variables give.
 ///
 /// # Errors
-/// They do not fit together.
+/// Returns an error if they do not fit together.
 pub(super) fn of(
     option: Option<ShardOption>,
     variable: impl Fn(&str) -> Option<String>,

@@ -59,7 +59,7 @@ impl Staging {
     /// are removed.
     ///
     /// # Errors
-    /// The folder cannot be created.
+    /// Returns an error if the folder cannot be created.
     pub(super) fn new(command: FetchCommand, timeout: Option<Duration>) -> io::Result<Self> {
         remove_left(&env::temp_dir());
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
@@ -165,7 +165,8 @@ fn remove_left(folder: &Path) {
     }
 }
 
-/// Whether an entry is a staging folder whose run was killed on this machine since it started.
+/// Returns true if an entry is a staging folder whose run was killed on this machine since it
+/// started.
 fn is_left(entry: &DirEntry) -> io::Result<bool> {
     if !entry.file_type()?.is_dir() {
         return Ok(false);

@@ -67,7 +67,7 @@ impl StatusFile {
     /// The status file of a record; `None` if there is none.
     ///
     /// # Errors
-    /// The reason why something that has its name is none.
+    /// Returns the reason why something that has its name is none.
     pub(super) fn read(record: &Path) -> Result<Option<Box<Self>>, String> {
         let path = names::status_file(record);
         let reason = match file::read_itself(&path, MAX_SIZE) {
@@ -118,7 +118,7 @@ impl StatusFile {
         self.later.as_deref().unwrap_or(self)
     }
 
-    /// Whether a record with this result is better than one with another.
+    /// Returns true if a record with this result is better than one with another.
     pub(super) fn is_better_than(&self, other: Status) -> bool {
         rank(self.outcome.status) > rank(other)
     }

@@ -40,7 +40,7 @@ pub(super) struct Figures {
     seconds: f64,
 }
 
-/// Whether a video will never have a record.
+/// Returns true if a video will never have a record.
 pub(super) fn is_hopeless(status: Status) -> bool {
     matches!(status, Status::NoVideo | Status::Unsupported)
 }
@@ -70,7 +70,7 @@ impl Summary {
         (0..self.total).filter(|it| !settled.contains(it)).collect()
     }
 
-    /// Whether every video is complete.
+    /// Returns true if every video is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.results.len() == self.total && self.incomplete().is_empty()
     }

@@ -60,7 +60,7 @@ impl VideoLock {
     /// Locks the video of `record`. `None` if another run tracks the video now.
     ///
     /// # Errors
-    /// The lock cannot be created.
+    /// Returns an error if the lock cannot be created.
     pub(super) fn new(record: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             create_folder(record)?;
@@ -107,7 +107,7 @@ impl VideoLock {
     /// Gives up the lock. The status file and the record stay, and so do unfinished files.
     ///
     /// # Errors
-    /// The lock cannot be removed.
+    /// Returns an error if the lock cannot be removed.
     pub(super) fn release(&self) -> io::Result<()> {
         names::remove_empty(&self.record)
     }
@@ -115,7 +115,7 @@ impl VideoLock {
     /// Replaces the status file, and the record if there is a next one.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
+    /// Returns [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
     pub(super) fn finish(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         if !status_file.last().outcome.status.has_record() || status_file.later.is_some() {

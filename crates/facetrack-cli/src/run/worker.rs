@@ -81,7 +81,7 @@ impl Worker {
     /// started once more: something may have killed it.
     ///
     /// # Errors
-    /// The program cannot be started, or refuses the settings.
+    /// Returns an error if the program cannot be started, or refuses the settings.
     pub(super) fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
         let (mut worker, ready) = Self::start_once(settings)?;
         if let Some(ready) = ready {
@@ -156,7 +156,7 @@ impl Worker {
     /// Sends a request. The end of the worker is noticed when its answer is waited for.
     ///
     /// # Errors
-    /// A path in it is not UTF-8.
+    /// Returns an error if a path in it is not UTF-8.
     pub(super) fn send(&mut self, request: &Request) -> io::Result<()> {
         if let Request::Track(_) = request {
             self.lines.0.store(0, Ordering::Relaxed);

@@ -34,7 +34,7 @@ impl WorkerPool {
     /// Starts the first worker.
     ///
     /// # Errors
-    /// The program cannot be started, or refuses the settings.
+    /// Returns an error if the program cannot be started, or refuses the settings.
     pub(super) fn start(
         arguments: &RunArguments,
         stop: &Arc<AtomicBool>,
@@ -78,7 +78,7 @@ impl WorkerSlot<'_> {
     /// [put back](Self::put_back).
     ///
     /// # Errors
-    /// The reason why it does not start.
+    /// Returns the reason why it does not start.
     pub(super) fn take_worker(&mut self) -> Result<Worker, String> {
         if let Some(worker) = self.worker.take() {
             return Ok(worker);

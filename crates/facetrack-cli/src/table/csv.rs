@@ -16,7 +16,7 @@ impl<W: Write> CsvTable<W> {
     /// Writes the header. If it is `ragged`, rows may lack the last cells.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(super) fn new(file: W, columns: Vec<Column>, ragged: bool) -> io::Result<Self> {
         let mut writer = csv::WriterBuilder::new();
         let mut writer = writer.flexible(ragged).from_writer(file);

@@ -36,7 +36,7 @@ impl<W: Write + Send> ParquetTable<W> {
     /// A table with these columns.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(super) fn new(output: W, columns: Vec<Column>) -> io::Result<Self> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -213,7 +213,7 @@ fn write_lists<'a, T: DataType>(
 /// that the file does not have, or with another type, are missing.
 ///
 /// # Errors
-/// The file cannot be read, or `work` fails.
+/// Returns an error if the file cannot be read, or `work` fails.
 pub(crate) fn read_rows(
     file: File,
     columns: &[(&str, Kind)],

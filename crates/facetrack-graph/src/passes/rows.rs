@@ -59,7 +59,7 @@ fn sliced_rows(graph: &Graph, node: &Node) -> Option<Range<usize>> {
     is_of_rows.then_some(bound(begin)?..bound(end)?)
 }
 
-/// Whether each row of the output depends only on the same row of the inputs.
+/// Returns true if each row of the output depends only on the same row of the inputs.
 fn lets_rows_pass(graph: &Graph, node: &Node) -> bool {
     let rows = graph.shape(node.output()).first().copied().unwrap_or(0);
     let fits = |value: &Value| match *graph.shape(*value) {

@@ -220,7 +220,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether only the last two sides exceed 1.
+    /// Returns true if only the last two sides exceed 1.
     fn is_matrix(&self, tensor: usize) -> bool {
         matches!(self.shape(tensor), [front @ .., _, _] if front.iter().all(|side| *side == 1))
     }
@@ -291,7 +291,7 @@ impl<'a> Lowering<'a> {
         Ok(self.graph.reshape(value, shape))
     }
 
-    /// Whether the tensor is at hand with its channels first and not otherwise.
+    /// Returns true if the tensor is at hand with its channels first and not otherwise.
     fn is_channels_first(&self, tensor: usize) -> bool {
         let forms = &self.forms[tensor];
         forms.channels_first.is_some() && forms.as_filed.is_none()

@@ -70,7 +70,7 @@ pub(crate) fn run<S: Simd>(
     }
 }
 
-/// Whether there is a kernel for filters of this height and width, and this stride.
+/// Returns true if there is a kernel for filters of this height and width, and this stride.
 pub(crate) fn is_supported([height, width]: [usize; 2], stride: usize) -> bool {
     height == width && matches!((width, stride), (3 | 5, 1 | 2))
 }

@@ -218,14 +218,14 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether there is a kernel for filters that take one channel.
+/// Returns true if there is a kernel for filters that take one channel.
 pub(super) fn has_filters(window: &Window) -> bool {
     let [down, across] = window.stride;
     down == across && depthwise::is_supported(window.kernel, across)
 }
 
-/// Whether it is computed with zeros for the other groups: there are not more columns in memory
-/// than one group has.
+/// Returns true if it is computed with zeros for the other groups: there are not more columns in
+/// memory than one group has.
 pub(super) fn is_joined(convolution: &Convolution) -> bool {
     let outputs = convolution.outputs();
     convolution.groups == 1 || padded(outputs) == padded(outputs / convolution.groups)

@@ -46,7 +46,7 @@ impl Lowering<'_> {
         self.add(operator, vec![x.id, y.id], channels, x.order)
     }
 
-    /// Whether a tensor has one pixel, whatever the size of the image.
+    /// Returns true if a tensor has one pixel, whatever the size of the image.
     fn is_pixel(&self, mut id: Id) -> bool {
         while let Some(place) = self.place(id) {
             let layer = &self.layers.layers[place];

@@ -62,7 +62,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether all that take `value` are convolutions that can read each of few channels on its own.
+    /// Returns true if all that take `value` are convolutions that can read each of few channels on
+    /// its own.
     fn is_for_rows(&self, value: Value, channels: usize) -> bool {
         channels < LANES
             && self.users(value).iter().all(|user| {

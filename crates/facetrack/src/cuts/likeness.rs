@@ -87,7 +87,7 @@ impl Changes {
         }
     }
 
-    /// Whether light was added everywhere.
+    /// Returns true if light was added everywhere.
     pub(super) fn is_brighter(&self) -> bool {
         self.gain > MIN_FLASH && self.darker < MAX_DARKER
     }
@@ -171,7 +171,8 @@ impl<'a> Powers<'a> {
     }
 }
 
-/// Whether `after` shows the same screen as `before`, where a window, a page or a slide has changed.
+/// Returns true if `after` shows the same screen as `before`, where a window, a page or a slide has
+/// changed.
 pub(super) fn is_screen_in_use(before: &Sketch, after: &Sketch, changes: &Changes) -> bool {
     let is_of_screen = before.is_of_screen() || after.is_of_screen();
     (is_of_screen && changes.same > MIN_SAME) || kept_parts(before, after) >= MIN_PARTS

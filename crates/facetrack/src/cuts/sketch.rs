@@ -66,7 +66,7 @@ impl Sketch {
         white as f32 > OVEREXPOSED * self.levels.len() as f32
     }
 
-    /// Whether it looks like the picture of a screen, with an even background.
+    /// Returns true if it looks like the picture of a screen, with an even background.
     pub(super) fn is_of_screen(&self) -> bool {
         let mut counts = [0; LEVELS];
         for level in &self.levels {

@@ -145,7 +145,7 @@ pub(super) fn summary(libraries: &[PathBuf]) -> String {
 /// their paths, or bare names of those that the loader finds by itself.
 ///
 /// # Errors
-/// [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
+/// Returns [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
 pub(super) fn load(
     needs: Needs,
     search: &LibrarySearch,

@@ -28,7 +28,7 @@ pub enum Refusal {
 /// permitted and wanted.
 ///
 /// # Errors
-/// [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
+/// Returns [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
 pub fn negotiate(
     capabilities: Capabilities,
     request: &Request,

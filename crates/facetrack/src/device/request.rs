@@ -17,7 +17,7 @@ pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 pub struct Capabilities {
     /// The engine's name.
     pub engine: &'static str,
-    /// Whether it can run on a GPU.
+    /// True if it can run on a GPU.
     pub gpu: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Request {
     /// Whether the environment disables the GPU for the default, `auto`.
     #[default(GpuPolicy::Allowed)]
     pub gpu_policy: GpuPolicy,
-    /// Whether to fall back to the CPU if no GPU can be used.
+    /// True to fall back to the CPU if no GPU can be used.
     #[default(true)]
     pub fallback: bool,
     /// CUDA device; `None` for the one with the most free memory.

@@ -20,7 +20,7 @@ pub trait Probe {
     /// The NVIDIA driver and its devices.
     ///
     /// # Errors
-    /// The reason why no driver was found.
+    /// Returns the reason why no driver was found.
     fn driver(&mut self, request: &Request) -> Result<DriverInfo, String>;
 
     /// Checks that ONNX Runtime has the CUDA provider, and returns a description of it.
@@ -38,7 +38,7 @@ pub trait Probe {
     /// Opens a session on the GPU and runs it.
     ///
     /// # Errors
-    /// [`Fault::Session`].
+    /// Returns [`Fault::Session`].
     fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault>;
 }
 
@@ -127,7 +127,7 @@ pub enum Fault {
         index: u32,
         /// The runtime's message.
         reason: String,
-        /// Whether it ran out of memory.
+        /// True if it ran out of memory.
         is_out_of_memory: bool,
     },
     /// The networks of an engine need more memory than is free, or than the engine may use.

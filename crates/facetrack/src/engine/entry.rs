@@ -69,12 +69,12 @@ pub struct EngineEntry {
     pub nms_threshold: f32,
     /// Default of [`EngineConfig::detect_max_width`].
     pub detect_max_width: usize,
-    /// Whether the engine invents faces instead of looking at pixels.
+    /// True if the engine invents faces instead of looking at pixels.
     pub is_synthetic: bool,
     /// Metres for each unit of the translation of a pose; `None` if the engine does not measure the
     /// distance of a head from the camera.
     pub metres: Option<f32>,
-    /// Whether the engine's original smooths landmarks with these settings.
+    /// True if the engine's original smooths landmarks with these settings.
     pub smooths_natively: fn(&EngineConfig) -> bool,
     /// Describes what the engine measures, without loading it and without a list of models.
     pub describe: fn(&EngineConfig) -> Result<EngineInfo, EngineError>,
@@ -153,7 +153,7 @@ impl EngineKind {
         self.entry().thresholds
     }
 
-    /// Whether the engine's original smooths landmarks with these settings.
+    /// Returns true if the engine's original smooths landmarks with these settings.
     pub fn smooths_natively(self, config: &EngineConfig) -> bool {
         (self.entry().smooths_natively)(config)
     }
@@ -173,7 +173,7 @@ impl EngineKind {
         names.collect()
     }
 
-    /// Whether the engine uses the settings of a group.
+    /// Returns true if the engine uses the settings of a group.
     pub fn uses(self, setting: Setting) -> bool {
         self.entry().settings.contains(&setting)
     }
@@ -226,8 +226,8 @@ impl UnknownEngine {
 /// Loads an engine: reads its models and opens its networks. Nothing is downloaded.
 ///
 /// # Errors
-/// [`EngineError::Model`] if the runtime or a model is missing, damaged or not the expected one;
-/// [`EngineError::Config`] if a setting cannot be used.
+/// Returns [`EngineError::Model`] if the runtime or a model is missing, damaged or not the expected
+/// one; [`EngineError::Config`] if a setting cannot be used.
 pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineError> {
     (kind.entry().load)(config)
 }
@@ -236,7 +236,7 @@ pub fn load(kind: EngineKind, config: &EngineConfig) -> Result<Engine, EngineErr
 /// models.
 ///
 /// # Errors
-/// [`EngineError::Config`] if a setting cannot be used.
+/// Returns [`EngineError::Config`] if a setting cannot be used.
 pub fn describe(kind: EngineKind, config: &EngineConfig) -> Result<EngineInfo, EngineError> {
     (kind.entry().describe)(config)
 }

@@ -46,7 +46,7 @@ choices! {
 pub struct Settings {
     /// Frames that a face's shape is fitted to.
     pub identity: Identity,
-    /// Whether to report every vertex.
+    /// True to report every vertex.
     pub mesh: bool,
 }
 
@@ -185,7 +185,7 @@ impl Completer for Fitting {
     }
 }
 
-/// Whether most of the points are finite and outside a frame of this size.
+/// Returns true if most of the points are finite and outside a frame of this size.
 fn is_out_of_frame(points: &[Point], (width, height): (usize, usize)) -> bool {
     let is_outside = |p: &Point| {
         let inside = |value: f32, size: usize| value >= 0.0 && value <= size as f32;

@@ -60,7 +60,8 @@ impl Network {
     /// network that cannot run is found here, and the first frame takes no longer than the others.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] if it has other tensors, [`ModelError::Run`] if it does not run.
+    /// Returns [`ModelError::Tensors`] if it has other tensors, [`ModelError::Run`] if it does not
+    /// run.
     pub fn checked(
         model: Box<dyn Model>,
         path: &Path,
@@ -97,7 +98,7 @@ impl Network {
     /// Fills the input with `crop` of `image`.
     ///
     /// # Errors
-    /// [`ModelError::Run`] with the reason of [`Crop::sample`].
+    /// Returns [`ModelError::Run`] with the reason of [`Crop::sample`].
     pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), ModelError> {
         let shown = crop.sample(image, self.input());
         shown.map(|_| ()).map_err(|reason| self.failed(reason))
@@ -106,7 +107,7 @@ impl Network {
     /// Runs the network on its input.
     ///
     /// # Errors
-    /// [`ModelError::Run`], also if an output has another size than the contract says.
+    /// Returns [`ModelError::Run`], also if an output has another size than the contract says.
     pub fn run(&mut self) -> Result<Outputs, ModelError> {
         self.run_first(self.input.len_of(Axis(0)))
     }
@@ -114,7 +115,7 @@ impl Network {
     /// Runs the network on the first `count` items of its input.
     ///
     /// # Errors
-    /// Those of [`Network::run`].
+    /// Returns the errors of [`Network::run`].
     pub fn run_first(&mut self, count: usize) -> Result<Outputs, ModelError> {
         let input = self.input.slice_axis(Axis(0), Slice::from(..count));
         let outputs = self.model.run(&[input])?;
@@ -127,7 +128,7 @@ impl Network {
     /// Checks that `outputs` are finite. Otherwise the network would silently measure nothing.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub fn check_numbers(&self, outputs: &[ArrayD<f32>]) -> Result<(), ModelError> {
         if outputs.iter().flatten().all(|value| value.is_finite()) {
             return Ok(());
@@ -178,7 +179,7 @@ impl Outputs {
     }
 }
 
-/// Whether the only input of `model` can have the shape `wanted`.
+/// Returns true if the only input of `model` can have the shape `wanted`.
 pub(super) fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
     matches!(model.inputs(), [input] if input.takes(wanted))
 }

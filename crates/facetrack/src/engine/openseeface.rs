@@ -78,7 +78,7 @@ pub struct Settings {
     /// Points of the 3-D model to report.
     #[default(PnpPoints::None)]
     pub pnp_points: PnpPoints,
-    /// Whether to measure the gaze: `--gaze-tracking`.
+    /// True to measure the gaze: `--gaze-tracking`.
     #[default(true)]
     pub gaze: bool,
 }

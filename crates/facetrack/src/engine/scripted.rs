@@ -71,7 +71,7 @@ const JAW_PERIOD: u64 = 50;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     faces: Vec<ScriptedFace>,
-    /// Whether faces carry landmarks, blendshapes and a pose.
+    /// True if faces carry landmarks, blendshapes and a pose.
     detailed: bool,
     learns: bool,
     slow: Duration,
@@ -119,7 +119,7 @@ impl Script {
     /// The script of `config`, or the default one.
     ///
     /// # Errors
-    /// [`EngineError::Config`] for an invalid script.
+    /// Returns [`EngineError::Config`] for an invalid script.
     pub fn of(config: &EngineConfig) -> Result<Self, EngineError> {
         let text = config.script.as_deref().unwrap_or(DEFAULT_SCRIPT);
         let mut script = Self::default();
@@ -234,7 +234,7 @@ struct Counter {
 /// The engine that follows the script of `config`.
 ///
 /// # Errors
-/// [`EngineError::Config`] when the script can't be read.
+/// Returns [`EngineError::Config`] when the script can't be read.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let script = Script::of(config)?;
     let counter = Counter {

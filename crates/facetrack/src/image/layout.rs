@@ -81,7 +81,7 @@ impl Component {
         (1 << self.depth) - 1
     }
 
-    /// Whether all bits of a sample are in its word, and words do not overlap.
+    /// Returns true if all bits of a sample are in its word, and words do not overlap.
     pub fn is_sound(&self) -> bool {
         let bits = self.shift.checked_add(self.depth);
         let fits = bits.is_some_and(|bits| bits <= self.word.bits());

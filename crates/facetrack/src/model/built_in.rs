@@ -36,7 +36,7 @@ impl BuiltInModel {
     /// `path` is for messages. The inner error is the reason why the network cannot run here.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Returns the errors of `read`.
     pub fn open(
         path: &Path,
         bytes: &[u8],

@@ -14,9 +14,9 @@ pub const MAX_SIZE: u64 = 64 << 20;
 /// Reads the model at `path`, which is to be of `format`.
 ///
 /// # Errors
-/// [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read, [`ModelError::Hash`] for
-/// a file with a name of the manifest and other bytes, [`ModelError::Format`] for one of more than
-/// [`MAX_SIZE`] bytes.
+/// Returns [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read,
+/// [`ModelError::Hash`] for a file with a name of the manifest and other bytes,
+/// [`ModelError::Format`] for one of more than [`MAX_SIZE`] bytes.
 pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), ModelError> {
     read_up_to(MAX_SIZE, path, format)
 }
@@ -24,7 +24,7 @@ pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), M
 /// As [`read`], for a file of at most `most` bytes.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Returns the errors of [`read`].
 pub fn read_up_to(
     most: u64,
     path: &Path,
@@ -39,7 +39,7 @@ pub fn read_up_to(
 /// The content of the file at `path`, with at most `most` bytes. Its hash is not checked.
 ///
 /// # Errors
-/// Those of [`read`] but [`ModelError::Hash`].
+/// Returns the errors of [`read`] but [`ModelError::Hash`].
 pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
     file::read(path, most).map_err(|source| match source.kind() {
         ErrorKind::NotFound => NotFound::file(path).into(),

@@ -26,9 +26,9 @@ choices! {
 /// The runtimes that run the networks of an engine on the CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Runtimes {
-    /// Whether the built-in runtime runs one of them.
+    /// True if the built-in runtime runs one of them.
     pub built_in: bool,
-    /// Whether ONNX Runtime runs one of them.
+    /// True if ONNX Runtime runs one of them.
     pub onnxruntime: bool,
     /// For each network that the built-in runtime does not support: its file and the reason.
     pub fallbacks: Vec<String>,
@@ -78,8 +78,8 @@ impl<'a> Opener<'a> {
     /// `path` is for messages. Of `options`, only the threads apply to the built-in runtime.
     ///
     /// # Errors
-    /// Errors of `read`, [`ModelError::Unsupported`], and errors of [`OnnxRuntime::load`] and
-    /// [`OnnxModel::from_bytes`].
+    /// Returns the errors of `read`, [`ModelError::Unsupported`], and errors of
+    /// [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
     pub fn open(
         &self,
         path: &Path,
@@ -103,7 +103,7 @@ impl<'a> Opener<'a> {
     /// Opens the ONNX file `bytes`, which the built-in runtime does not support for `reason`.
     ///
     /// # Errors
-    /// Those of [`Opener::open`].
+    /// Returns the errors of [`Opener::open`].
     pub fn open_unsupported(
         &self,
         path: &Path,
@@ -119,7 +119,7 @@ impl<'a> Opener<'a> {
     /// for messages.
     ///
     /// # Errors
-    /// Those of [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
+    /// Returns the errors of [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
     pub fn open_onnx(
         &self,
         path: &Path,

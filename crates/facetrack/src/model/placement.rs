@@ -50,13 +50,14 @@ impl CudaTuning {
         }
     }
 
-    /// Whether the first run of a network measures the speed of operators, to choose among them.
+    /// Returns true if the first run of a network measures the speed of operators, to choose among
+    /// them.
     pub fn measures_speed(&self) -> bool {
         self.tensorrt || self.search() == ConvAlgorithmSearch::Exhaustive
     }
 
-    /// Whether the same result in every run is asked of TensorRT, which chooses its operators by
-    /// measuring them.
+    /// Returns true if the same result in every run is asked of TensorRT, which chooses its
+    /// operators by measuring them.
     pub fn is_contradictory(&self) -> bool {
         self.tensorrt && self.deterministic
     }
@@ -83,7 +84,7 @@ pub struct Cuda {
     pub max_vram: u64,
     /// Free memory when it was validated, bytes.
     pub free_memory: u64,
-    /// Whether to go on with the processor when it fails later.
+    /// True to go on with the processor when it fails later.
     pub fallback: bool,
     /// How networks run on it.
     pub tuning: CudaTuning,

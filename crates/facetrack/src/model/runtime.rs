@@ -59,8 +59,8 @@ impl OnnxRuntime {
     /// [`OnnxRuntime::path`].
     ///
     /// # Errors
-    /// [`ModelError::Telemetry`] if a candidate could be loaded except for its telemetry, otherwise
-    /// [`ModelError::Runtime`] with the loader's message for each candidate;
+    /// Returns [`ModelError::Telemetry`] if a candidate could be loaded except for its telemetry,
+    /// otherwise [`ModelError::Runtime`] with the loader's message for each candidate;
     /// [`ModelError::Replaceable`] for the first candidate that every user can replace.
     pub fn load(paths: &SearchPaths) -> Result<Self, ModelError> {
         LOADED.get_or_try_init(|| first_of(paths)).cloned()
@@ -80,12 +80,12 @@ impl OnnxRuntime {
             .or_else(|| Some(mapped::file(&self.path)?.parent()?.to_path_buf()))
     }
 
-    /// Whether it was built with the CUDA provider.
+    /// Returns true if it was built with the CUDA provider.
     pub fn has_cuda(&self) -> bool {
         CUDA::is_available().unwrap_or(false)
     }
 
-    /// Whether it was built with the TensorRT provider.
+    /// Returns true if it was built with the TensorRT provider.
     pub fn has_tensorrt(&self) -> bool {
         TensorRT::is_available().unwrap_or(false)
     }
@@ -194,9 +194,9 @@ impl OnnxModel {
     /// Prepares the ONNX file `bytes`; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] when the runtime refuses the file, or when it has tensors other than
-    /// of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be opened on
-    /// the GPU.
+    /// Returns [`ModelError::Format`] when the runtime refuses the file, or when it has tensors
+    /// other than of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be
+    /// opened on the GPU.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,

@@ -38,8 +38,8 @@ impl Bundle {
     /// Reads a bundle, or a folder with its unpacked parts.
     ///
     /// # Errors
-    /// [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when the
-    /// system refuses to read, [`ModelError::Hash`] for a file with a name of the manifest and
+    /// Returns [`ModelError::Missing`] for a folder that lacks a network, [`ModelError::Read`] when
+    /// the system refuses to read, [`ModelError::Hash`] for a file with a name of the manifest and
     /// other bytes, [`ModelError::Format`] if it is not a bundle.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         if path.is_dir() {
@@ -52,7 +52,7 @@ impl Bundle {
     /// Reads a bundle from its bytes; `path` is for messages.
     ///
     /// # Errors
-    /// [`ModelError::Format`] if they are not a bundle.
+    /// Returns [`ModelError::Format`] if they are not a bundle.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ModelError> {
         let format = |reason| format_error(path, FORMAT, reason);
         let archive = ZipArchive::new(Cursor::new(bytes));

@@ -21,10 +21,11 @@ const SERVER: &str = "events.data.microsoft.com";
 /// Bytes of the largest library that is examined; the largest known one has 35 MB.
 const MAX_LIBRARY: u64 = 1 << 30;
 
-/// Whether the library has telemetry: it contains the name of the server, or of the variable.
+/// Returns true if the library has telemetry: it contains the name of the server, or of the
+/// variable.
 ///
 /// # Errors
-/// The library cannot be read.
+/// Returns an error if the library cannot be read.
 pub fn is_in(library: &Path) -> io::Result<bool> {
     let code = file::read(library, MAX_LIBRARY)?;
     let contains = |text: &str| memmem::find(&code, text.as_bytes()).is_some();

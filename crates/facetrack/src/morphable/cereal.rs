@@ -27,7 +27,7 @@ impl<'a> Archive<'a> {
     /// Ends reading.
     ///
     /// # Errors
-    /// If bytes remain.
+    /// Returns an error if bytes remain.
     pub(super) fn end(self) -> Result<(), String> {
         if self.rest.is_empty() {
             Ok(())
@@ -118,7 +118,7 @@ impl Matrix<'_> {
     /// The values, column after column.
     ///
     /// # Errors
-    /// If one is not finite.
+    /// Returns an error if one is not finite.
     pub(super) fn values(&self, what: &str) -> Result<Vec<f32>, String> {
         let values = self.values.iter().copied().map(f32::from_le_bytes);
         let values: Vec<f32> = values.collect();
@@ -131,7 +131,7 @@ impl Matrix<'_> {
     /// The points of a matrix with a single column of their x, y and z.
     ///
     /// # Errors
-    /// If the matrix has another shape, or a value is not finite.
+    /// Returns an error if the matrix has another shape, or a value is not finite.
     pub(super) fn points(&self, what: &str) -> Result<Vec<[f32; 3]>, String> {
         let (rows, columns) = (self.rows, self.columns);
         if rows % 3 != 0 || columns != 1 {

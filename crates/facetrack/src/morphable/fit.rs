@@ -73,7 +73,7 @@ impl Fitter {
     /// [`LANDMARKS`](super::LANDMARKS) points, px.
     ///
     /// # Errors
-    /// [`FitFailure`] if the landmarks cannot be a face's.
+    /// Returns [`FitFailure`] if the landmarks cannot be a face's.
     pub fn fit(&mut self, landmarks: &[Point]) -> Result<Fit, FitFailure> {
         landmarks::check(landmarks, self.model.mapping())?;
         self.fit_unknown(landmarks).map(|(fit, _)| fit)

@@ -52,7 +52,7 @@ impl Fit {
         }
     }
 
-    /// Whether every value is finite.
+    /// Returns true if every value is finite.
     pub(super) fn is_finite(&self) -> bool {
         let values = self.shape.iter().chain(&self.expression);
         let mut values = values

@@ -27,7 +27,7 @@ const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
 /// Checks that `landmarks`, px, can be a face's.
 ///
 /// # Errors
-/// [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`];
+/// Returns [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`];
 /// [`FitFailure::Degenerate`] if the landmarks with a vertex of their own, which yield the first
 /// pose, lie on a line or in one point.
 pub(super) fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {

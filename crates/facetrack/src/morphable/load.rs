@@ -24,8 +24,8 @@ const TOPOLOGY: &str = "sfm_3448_edge_topology.json";
 /// expressions needs no file of expressions.
 ///
 /// # Errors
-/// [`ModelError`] if a file is missing, damaged, of another format, or does not match the shape
-/// model. The message names the file.
+/// Returns [`ModelError`] if a file is missing, damaged, of another format, or does not match the
+/// shape model. The message names the file.
 pub fn load(
     model: Option<&Path>,
     paths: &SearchPaths,

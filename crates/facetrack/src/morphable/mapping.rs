@@ -50,7 +50,7 @@ impl LandmarkMapping {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// A description of the problem if the text is not such a file.
+    /// Returns a description of the problem if the text is not such a file.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         if text.len() > MAX_TEXT {
             return Err(format!("it has more than {MAX_TEXT} bytes"));

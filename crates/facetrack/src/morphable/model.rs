@@ -47,7 +47,7 @@ impl ShapeModel {
     /// the names of its landmarks.
     ///
     /// # Errors
-    /// A description of the problem if the bytes are not such a file.
+    /// Returns a description of the problem if the bytes are not such a file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         Contents::from_bytes(bytes).map(|contents| contents.shape)
     }
@@ -108,7 +108,7 @@ impl Expression {
     /// Reads eos' file of blendshapes, such as `expression_blendshapes_3448.bin`.
     ///
     /// # Errors
-    /// A description of the problem if the bytes are not such a file.
+    /// Returns a description of the problem if the bytes are not such a file.
     pub fn all_from_bytes(bytes: &[u8]) -> Result<Vec<Self>, String> {
         let mut archive = Archive::new(bytes);
         let expressions = blendshapes(&mut archive)?;

@@ -9,7 +9,8 @@ use super::ShapeModel;
 /// Like eos' `write_obj.hpp` it writes the texture's v upward.
 ///
 /// # Errors
-/// Errors of `output`; [`io::ErrorKind::InvalidInput`] if the model has another number of vertices.
+/// Returns the errors of `output`; [`io::ErrorKind::InvalidInput`] if the model has another number
+/// of vertices.
 pub fn write(output: &mut dyn Write, vertices: &[[f32; 3]], model: &ShapeModel) -> io::Result<()> {
     let expected = model.mean.len();
     if vertices.len() != expected {

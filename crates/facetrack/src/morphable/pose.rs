@@ -29,7 +29,7 @@ impl Pose {
     /// one next to it.
     ///
     /// # Errors
-    /// [`FitFailure::Unsolvable`] if the pairs do not determine a camera.
+    /// Returns [`FitFailure::Unsolvable`] if the pairs do not determine a camera.
     pub fn estimate(points: &[Point], vertices: &[[f32; 3]]) -> Result<Self, FitFailure> {
         let count = points.len().min(vertices.len()).max(1) as f64;
         let pairs = || std::iter::zip(points, vertices).map(|(p, v)| (place(p), vector(v)));
@@ -64,7 +64,7 @@ impl Pose {
             .ok_or(FitFailure::Unsolvable)
     }
 
-    /// Whether every value is finite.
+    /// Returns true if every value is finite.
     pub(super) fn is_finite(&self) -> bool {
         let values = self.rotation.iter().chain(&self.origin);
         values.chain([&self.scale]).all(|value| value.is_finite())

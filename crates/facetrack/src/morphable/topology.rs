@@ -44,7 +44,7 @@ impl EdgeTopology {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// A description of the problem if the text is not such a file.
+    /// Returns a description of the problem if the text is not such a file.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let Lists {

@@ -109,8 +109,8 @@ fn range(numbers: impl IntoIterator<Item = f32>) -> RangeInclusive<f32> {
     })
 }
 
-/// Whether a triangle is between `probe` and a camera in z direction: Möller & Trumbore, "Fast,
-/// Minimum Storage Ray/Triangle Intersection", 1997, for a ray along z.
+/// Returns true if a triangle is between `probe` and a camera in z direction: Möller & Trumbore,
+/// "Fast, Minimum Storage Ray/Triangle Intersection", 1997, for a ray along z.
 fn hides([a, b, c]: [[f32; 3]; 3], probe: [f32; 3]) -> bool {
     let minus = |p: [f32; 3], q: [f32; 3]| [p[0] - q[0], p[1] - q[1], p[2] - q[2]];
     let (ab, ac, from_a) = (minus(b, a), minus(c, a), minus(probe, a));

@@ -53,7 +53,7 @@ impl<'a, 'b> Brush<'a, 'b> {
         [self.canvas.width() as f32, self.canvas.height() as f32]
     }
 
-    /// Whether a part of a rectangle is inside the frame.
+    /// Returns true if a part of a rectangle is inside the frame.
     pub(super) fn shows(&self, rect: &Rect) -> bool {
         let [width, height] = self.size();
         rect.x < width && rect.y < height && rect.right() > 0.0 && rect.bottom() > 0.0

@@ -58,7 +58,7 @@ impl<'a> Canvas<'a> {
     /// A canvas over a frame of `width`×`height` pixels in `planes`.
     ///
     /// # Errors
-    /// If the layout is not supported, or a plane is missing or too small.
+    /// Returns an error if the layout is not supported, or a plane is missing or too small.
     pub fn new(
         (width, height): (usize, usize),
         layout: &'a Layout,
@@ -92,7 +92,7 @@ impl<'a> Canvas<'a> {
     /// A canvas over a tightly packed RGB image.
     ///
     /// # Errors
-    /// If `data` is shorter than `width`·`height`·3 bytes.
+    /// Returns an error if `data` is shorter than `width`·`height`·3 bytes.
     pub fn rgb(width: usize, height: usize, data: &'a mut [u8]) -> Result<Self, CanvasError> {
         static RGB: LazyLock<Layout> = LazyLock::new(|| PixelFormat::Rgb.layout());
         let colorimetry = Colorimetry {
@@ -127,7 +127,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Whether all pixels that `mask` covers are opaque; some pixels around them are also checked.
+    /// Returns true if all pixels that `mask` covers are opaque; some pixels around them are also
+    /// checked.
     fn is_opaque(&self, mask: &Mask, alpha: &Component) -> bool {
         let [across, _] = alpha.subsampling;
         let bits = pixel_bits(alpha).repeat(BLOCK);
@@ -198,7 +199,7 @@ fn pixel_bits(component: &Component) -> Vec<u8> {
     pixel
 }
 
-/// Whether a component can be drawn into.
+/// Returns true if a component can be drawn into.
 fn is_drawable(component: &Component) -> bool {
     component.is_sound() && component.step <= blend::MAX_LANES * component.word.bytes()
 }

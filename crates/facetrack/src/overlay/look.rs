@@ -10,7 +10,7 @@ use crate::report::TrackedFace;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub color: Rgb,
-    /// Whether the face was measured in this frame.
+    /// True if the face was measured in this frame.
     pub measured: bool,
 }
 

@@ -181,7 +181,7 @@ impl Mask {
     }
 }
 
-/// Whether no pixel is covered.
+/// Returns true if no pixel is covered.
 #[inline(always)]
 pub(super) fn is_empty(block: &[u8]) -> bool {
     let (words, rest) = block.as_chunks();

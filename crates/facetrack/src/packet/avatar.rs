@@ -33,7 +33,7 @@ pub const MAX_EYE_ANGLE: f32 = 0.61;
 /// How an avatar follows a face.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct View {
-    /// Whether the avatar moves like a mirror image.
+    /// True if the avatar moves like a mirror image.
     pub mirror: bool,
     /// Metres for each unit of the translation of poses; `None` if that is not known.
     pub metres: Option<f32>,

@@ -28,7 +28,7 @@ pub struct Coverage {
 pub struct Lack {
     /// Measured channels.
     pub channels: usize,
-    /// Whether the head pose was measured.
+    /// True if the head pose was measured.
     pub has_pose: bool,
 }
 

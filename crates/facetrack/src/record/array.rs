@@ -46,7 +46,7 @@ pub(super) struct ArrayDocument<S> {
     closing: Vec<u8>,
     /// Counts of the lines written.
     totals: Totals,
-    /// Whether a write failed.
+    /// True if a write failed.
     has_failed: bool,
 }
 
@@ -54,7 +54,7 @@ impl<S: Storage> ArrayDocument<S> {
     /// A document with this text before and after its lines.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// Returns an error if the storage fails.
     pub(super) fn new(storage: S, opening: Vec<u8>, closing: &[u8]) -> io::Result<Self> {
         let mut document = Self {
             storage,
@@ -71,7 +71,7 @@ impl<S: Storage> ArrayDocument<S> {
     /// Replaces the first `old` bytes of the text before the lines.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// Returns an error if the storage fails.
     pub(super) fn replace_start(&mut self, old: usize, new: &[u8]) -> io::Result<()> {
         if old == new.len() {
             self.storage.seek(SeekFrom::Start(0))?;

@@ -100,7 +100,7 @@ pub struct Completeness {
     /// Why it has not; `None` if it has.
     #[default(Some("the stream broke off".to_owned()))]
     pub reason: Option<String>,
-    /// Whether the recording was only ended early, and nothing is wrong with the video.
+    /// True if the recording was only ended early, and nothing is wrong with the video.
     pub is_ended_early: bool,
     /// Time at which the video should end, ns.
     pub expected_duration: Option<u64>,
@@ -112,12 +112,12 @@ pub struct Completeness {
     pub corrupted: u64,
     /// See [`Found`].
     pub dropped: u64,
-    /// Whether it would be complete without [`Self::dropped`].
+    /// True if it would be complete without [`Self::dropped`].
     pub lacks_only_dropped_frames: bool,
 }
 
 impl Completeness {
-    /// Whether the record has all of the video.
+    /// Returns true if the record has all of the video.
     pub fn is_complete(&self) -> bool {
         self.reason.is_none()
     }
@@ -190,7 +190,7 @@ fn stated_frames(promise: &Promise, found: &Found) -> Option<u64> {
         .filter(|frames| is_same_rate && found.frames <= *frames)
 }
 
-/// Whether frames come at the rate of the container, by the usual times between them, ns.
+/// Returns true if frames come at the rate of the container, by the usual times between them, ns.
 pub(super) fn is_same_rate(found: f64, stated: Option<f64>) -> bool {
     let stated = stated.filter(|_| found > 0.0);
     stated.is_none_or(|stated| (found / stated - 1.0).abs() <= SAME_RATE)
@@ -237,8 +237,8 @@ fn cut(promise: &Promise, found: &Found) -> Option<String> {
         .then(|| format!("the file is cut off: it has {bytes} of at least {promised} bytes"))
 }
 
-/// Whether the longest track ends with the video, and its end is stated, not derived from the data
-/// that is there.
+/// Returns true if the longest track ends with the video, and its end is stated, not derived from
+/// the data that is there.
 fn is_of_video(promise: &Promise, found: &Found) -> bool {
     let (Some(End::Container(time)), Some(end)) = (promise.end, found.end) else {
         return false;

@@ -58,7 +58,7 @@ pub enum Extent {
 /// Reads the headers of `file`.
 ///
 /// # Errors
-/// When reading fails.
+/// Returns an error if reading fails.
 pub fn extent(file: &mut (impl Read + Seek)) -> io::Result<Extent> {
     let mut file = File::new(file)?;
     let head: [u8; 12] = match file.at(0)? {

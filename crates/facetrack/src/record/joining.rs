@@ -64,8 +64,9 @@ pub struct Stated {
     pub period: Option<f64>,
 }
 
-/// Whether a part continues exactly where the previous one ends. The frames `before` its start must be
-/// the `last` frames of the previous part. The first one is not compared: a seek may cut it off.
+/// Returns true if a part continues exactly where the previous one ends. The frames `before` its
+/// start must be the `last` frames of the previous part. The first one is not compared: a seek may
+/// cut it off.
 pub fn goes_on(last: &[SeenFrame], before: &[SeenFrame]) -> bool {
     let common = before.get(1..).unwrap_or_default();
     let Some(first) = common.first() else {
@@ -80,8 +81,8 @@ pub fn goes_on(last: &[SeenFrame], before: &[SeenFrame]) -> bool {
 /// of the video; `None` if it is complete.
 ///
 /// # Errors
-/// If a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is not a dense
-/// record.
+/// Returns an error if a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is
+/// not a dense record.
 pub fn join(parts: &[Part], stated: Stated, mut to: impl Write) -> io::Result<Option<String>> {
     let readers: io::Result<Vec<_>> = parts.iter().map(PartReader::open).collect();
     let mut readers = readers?;

@@ -29,7 +29,7 @@ pub struct Metadata {
     pub options: Map<String, Value>,
     /// Whether the record has all of the video.
     pub completeness: Completeness,
-    /// Whether the time of a frame does not follow from its number.
+    /// True if the time of a frame does not follow from its number.
     pub variable_rate: bool,
     /// How the frames still have to be turned for display, as the tag `image-orientation` says it.
     pub orientation: Option<String>,

@@ -50,7 +50,7 @@ impl BlendshapeProfile {
     /// A profile by its name; `custom` takes its channels from the comma list `keys`.
     ///
     /// # Errors
-    /// When there is no such profile, or `custom` has no channel.
+    /// Returns an error if there is no such profile, or `custom` has no channel.
     pub fn from_name(name: &str, keys: &str) -> Result<Self, ProfileError> {
         match name {
             "full" => Ok(Self::Full),

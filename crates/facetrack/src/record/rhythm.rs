@@ -55,7 +55,7 @@ impl Bucket {
 pub struct Rate {
     /// Frames per second; 0 if nothing is known.
     pub fps: f64,
-    /// Whether the time of a frame does not follow from its number.
+    /// True if the time of a frame does not follow from its number.
     pub is_variable: bool,
 }
 

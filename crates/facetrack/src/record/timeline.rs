@@ -201,7 +201,7 @@ impl Timeline {
         self.before(expected, end, period)
     }
 
-    /// Whether frames may be missing, by the time or by the continuity.
+    /// Returns true if frames may be missing, by the time or by the continuity.
     fn may_miss(&self, continuity: Continuity) -> bool {
         self.filling != Filling::Loss || continuity != Continuity::Continuous
     }

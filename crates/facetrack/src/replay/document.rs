@@ -24,7 +24,7 @@ struct Document<'a> {
 /// The index of the record in `storage`. The whole record is in memory during the call.
 ///
 /// # Errors
-/// [`ReplayError`].
+/// Returns [`ReplayError`].
 pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayError> {
     let text = read(storage)?;
     let document: Document = from_json(&text).map_err(|error| no_record(&error, 1))?;

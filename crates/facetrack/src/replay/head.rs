@@ -26,7 +26,7 @@ impl Head {
     /// Rejects values that the readers of this schema would misinterpret.
     ///
     /// # Errors
-    /// [`ReplayError::Schema`], [`ReplayError::Head`].
+    /// Returns [`ReplayError::Schema`], [`ReplayError::Head`].
     pub(super) fn check(&self) -> Result<(), ReplayError> {
         let known = [SCHEMA, SCHEMA_1];
         let schema = self.schema.as_deref();
@@ -57,7 +57,7 @@ impl Head {
         })
     }
 
-    /// Whether an engine had analysed a frame when this was written.
+    /// Returns true if an engine had analysed a frame when this was written.
     pub(super) fn knows_engine(&self) -> bool {
         !self.tracking_engine.is_empty()
     }

@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub(super) length: usize,
     /// Line of the first byte, from 1.
     pub(super) line: u64,
-    /// Whether an engine has seen it.
+    /// True if an engine has seen it.
     is_analysed: bool,
 }
 
@@ -83,8 +83,8 @@ impl Index {
     /// end.
     ///
     /// # Errors
-    /// [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers do not
-    /// rise, [`ReplayError::Count`].
+    /// Returns [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers
+    /// do not rise, [`ReplayError::Count`].
     pub(super) fn new(
         entries: Vec<Entry>,
         first: Head,
@@ -108,7 +108,7 @@ impl Index {
         })
     }
 
-    /// Whether an engine had analysed this frame or one before it.
+    /// Returns true if an engine had analysed this frame or one before it.
     pub(super) fn has_source(&self, place: usize) -> bool {
         self.source_from.is_some_and(|from| place >= from)
     }

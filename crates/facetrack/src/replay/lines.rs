@@ -25,7 +25,7 @@ struct FirstLine {
 /// The index of the record in `storage`.
 ///
 /// # Errors
-/// [`ReplayError`].
+/// Returns [`ReplayError`].
 pub(super) fn index<S: Read + Seek>(storage: &mut S) -> Result<Index, ReplayError> {
     let mut lines = Lines::new(BufReader::with_capacity(1 << 16, &mut *storage));
     while lines.text().is_empty() {

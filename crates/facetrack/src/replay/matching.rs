@@ -31,12 +31,12 @@ impl Frames {
         }
     }
 
-    /// Whether any frame has a time.
+    /// Returns true if any frame has a time.
     pub fn have_times(&self) -> bool {
         !self.times.is_empty()
     }
 
-    /// Whether there is a frame at most `tolerance` from `time`, ns.
+    /// Returns true if there is a frame at most `tolerance` from `time`, ns.
     pub fn has(&self, time: u64, tolerance: u64) -> bool {
         let near = self
             .times

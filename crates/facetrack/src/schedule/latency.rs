@@ -18,7 +18,7 @@ pub(super) struct Latency {
     pub cost: Duration,
     /// The latency to report.
     pub reported: Duration,
-    /// Whether that has changed.
+    /// True if that has changed.
     pub has_changed: bool,
 }
 

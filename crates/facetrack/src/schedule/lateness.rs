@@ -83,18 +83,19 @@ impl Lateness {
         self.period = self.period.filter(is_recent);
     }
 
-    /// Whether the frame that was observed last is late. Upstream reports the latency `upstream`.
+    /// Returns true if the frame that was observed last is late. Upstream reports the latency
+    /// `upstream`.
     pub(super) fn is_late(&mut self, arrival: Arrival, upstream: Duration, cost: Duration) -> bool {
         !self.is_starved(arrival, cost)
             && (self.is_overdue(arrival, upstream, cost) || self.is_missed(arrival))
     }
 
-    /// Whether a sink has reported that the frame that was observed last would be late.
+    /// Returns true if a sink has reported that the frame that was observed last would be late.
     pub(super) fn is_reported_late(&mut self, arrival: Arrival, cost: Duration) -> bool {
         !self.is_starved(arrival, cost) && self.is_missed(arrival)
     }
 
-    /// Whether the last analysed frame is too long ago.
+    /// Returns true if the last analysed frame is too long ago.
     fn is_starved(&mut self, arrival: Arrival, cost: Duration) -> bool {
         let usual = cost.max(arrival.duration()).saturating_mul(SHARE);
         // Each analysis adds to the delays that are compared.
@@ -107,7 +108,7 @@ impl Lateness {
             .is_none_or(|analyzed| arrival.time >= analyzed.saturating_add(longest))
     }
 
-    /// Whether the next frame should already have arrived.
+    /// Returns true if the next frame should already have arrived.
     fn is_overdue(&mut self, arrival: Arrival, upstream: Duration, cost: Duration) -> bool {
         let (now, delay) = (arrival.now, arrival.delay());
         let mut usual = self.usual_delay.unwrap_or(delay);

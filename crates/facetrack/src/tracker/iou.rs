@@ -84,7 +84,7 @@ impl Track {
         };
     }
 
-    /// Whether its face may still return: it was seen recently, or is behind another one.
+    /// Returns true if its face may still return: it was seen recently, or is behind another one.
     pub(super) fn is_awaited(&self, time: Duration) -> bool {
         let unseen = self.motion.elapsed(time);
         unseen <= MIN_WAIT || self.covered.is_some() && unseen <= MAX_HIDDEN
@@ -142,8 +142,9 @@ pub(super) fn matches(
         .collect()
 }
 
-/// Whether a `new` face overlaps one of the `known` ones, and none of the doubtful ones `before`.
-/// While people pass each other, `mediapipe` finds faces for a frame that overlap both of them.
+/// Returns true if a `new` face overlaps one of the `known` ones, and none of the doubtful ones
+/// `before`. While people pass each other, `mediapipe` finds faces for a frame that overlap both of
+/// them.
 pub(super) fn is_doubtful(new: &Rect, known: &[Rect], before: &[Rect]) -> bool {
     let overlaps = |boxes: &[Rect]| boxes.iter().any(|other| new.iou(other) > 0.0);
     overlaps(known) && !overlaps(before)

@@ -50,7 +50,7 @@ impl Needs {
     /// later one does (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
     ///
     /// # Errors
-    /// [`Fault::OldDriverForRuntime`].
+    /// Returns [`Fault::OldDriverForRuntime`].
     pub(crate) fn check_driver(&self, driver: &str) -> Result<(), Fault> {
         let major = driver
             .split('.')

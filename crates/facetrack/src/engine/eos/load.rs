@@ -10,8 +10,8 @@ use crate::morphable;
 /// published ones.
 ///
 /// # Errors
-/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
-/// model.
+/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // The smallest file comes first, so that a missing file is reported early.
     let (model, model_files) = morphable::load(config.model.as_deref(), &config.paths)?;

@@ -12,7 +12,7 @@ pub(super) struct Reporter {
     model: Arc<FaceModel>,
     /// Names of the expressions, shared by all faces.
     expression_names: Arc<[String]>,
-    /// Whether every vertex is reported.
+    /// True if every vertex is reported.
     mesh: bool,
 }
 
@@ -30,7 +30,8 @@ impl Reporter {
     /// Adds `fit` to `face`, in a frame of `frame_size` pixels.
     ///
     /// # Errors
-    /// [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`; `face` is unchanged.
+    /// Returns [`FitFailure::Unsolvable`] if a value of the fit is not finite in `f32`; `face` is
+    /// unchanged.
     pub(super) fn report(
         &self,
         face: &mut Observation,
@@ -90,14 +91,14 @@ fn pose(fit: &Fit, (width, height): (usize, usize)) -> Option<HeadPose> {
     fit.pose.head_at([right, up, 0.0])
 }
 
-/// Whether the projections of `fit` are finite. The rest of it is finite in every [`Fit`].
+/// Returns true if the projections of `fit` are finite. The rest of it is finite in every [`Fit`].
 fn are_finite(fit: &MorphableFit) -> bool {
     let mut mesh = fit.mesh.iter().flat_map(|mesh| mesh.iter());
     let mut points = fit.contour.iter().chain([&fit.origin]);
     fit.scale.is_finite() && points.all(|p| (p.x + p.y).is_finite()) && mesh.all(is_finite)
 }
 
-/// Whether all coordinates are finite.
+/// Returns true if all coordinates are finite.
 pub(super) fn is_finite(point: &Landmark) -> bool {
     point.x.is_finite() && point.y.is_finite() && point.z.is_finite()
 }

@@ -52,7 +52,7 @@ pub struct GpuFallback<E> {
 struct OnGpu {
     reservation: MemoryReservation,
     fallback: bool,
-    /// Whether the GPU failed before.
+    /// True if the GPU failed before.
     is_reduced: bool,
 }
 
@@ -62,8 +62,8 @@ impl<E: ResizableDetector> GpuFallback<E> {
     /// is reduced.
     ///
     /// # Errors
-    /// Those of `open`; [`EngineError::Device`] when the GPU has too little memory and there is no
-    /// falling back.
+    /// Returns the errors of `open`; [`EngineError::Device`] when the GPU has too little memory and
+    /// there is no falling back.
     pub fn load(placement: &Placement, wanted: Need, open: Open<E>) -> Result<Self> {
         let (engine, gpu, notice) = match placement {
             Placement::Cpu => (open(placement, wanted.det_size)?, None, None),

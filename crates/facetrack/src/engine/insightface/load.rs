@@ -23,8 +23,8 @@ use crate::model::{ModelError, Opener, Runtimes};
 /// it.
 ///
 /// # Errors
-/// When the runtime or the pack is missing, or a file of it damaged; the message names it. When the
-/// GPU can't be used and there is no falling back.
+/// Returns an error if the runtime or the pack is missing, or a file of it damaged; the message
+/// names it. When the GPU can't be used and there is no falling back.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let pack = folder(config)?;
     let (need, settings) = (pack.need, config.clone());
@@ -46,7 +46,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 }
 
 /// # Errors
-/// [`EngineError::Config`] for settings that contradict one another or can't be used.
+/// Returns [`EngineError::Config`] for settings that contradict one another or can't be used.
 pub(super) fn check(config: &EngineConfig) -> Result<(), EngineError> {
     config.insightface.check()?;
     match &config.placement {
@@ -86,7 +86,8 @@ impl Folder {
     /// detector among them. Also returns the runtimes that run them.
     ///
     /// # Errors
-    /// When a file is missing or damaged, there is no detector, or the runtime refuses one.
+    /// Returns an error if a file is missing or damaged, there is no detector, or the runtime
+    /// refuses one.
     pub(super) fn open(
         &self,
         config: &EngineConfig,

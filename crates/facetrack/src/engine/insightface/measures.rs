@@ -13,7 +13,7 @@ use crate::observation::{Attributes, Gender, Landmark, LandmarkScheme, Landmarks
 /// Measures the `faces` of `image` with `networks`. Values that are not finite stay absent.
 ///
 /// # Errors
-/// [`ModelError::Run`].
+/// Returns [`ModelError::Run`].
 pub(super) fn measure(
     networks: &mut [FaceNetwork],
     image: &ImageView<'_>,

@@ -70,9 +70,9 @@ impl FaceNetwork {
     /// that takes only one face whatever its file says.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it has other tensors, or if faces cannot be aligned to the input
-    /// of an embedding network. [`ModelError::Run`] when it does not run, or if its outputs are not
-    /// finite.
+    /// Returns [`ModelError::Tensors`] when it has other tensors, or if faces cannot be aligned to
+    /// the input of an embedding network. [`ModelError::Run`] when it does not run, or if its
+    /// outputs are not finite.
     pub(super) fn new(opened: Opened, batch: Batch) -> Result<Self, ModelError> {
         let sizes = sizes(&*opened.model);
         let Some((takes_many, side, values)) = sizes else {
@@ -116,7 +116,7 @@ impl FaceNetwork {
     /// if a value is not finite.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn run(
         &mut self,
         image: &ImageView<'_>,

@@ -28,8 +28,8 @@ const VALUES_3D: usize = 3309;
 /// file. Files of other networks are skipped.
 ///
 /// # Errors
-/// [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged or can't
-/// be opened.
+/// Returns [`ModelError::Pack`] for a folder without a detector, others for a file that is damaged
+/// or can't be opened.
 pub fn open(
     folder: &Path,
     precision: Precision,

@@ -56,7 +56,7 @@ pub(super) fn batch(placement: &Placement) -> Batch {
     }
 }
 
-/// Whether the networks make their first runs at the same time. These runs prepare a GPU's
+/// Returns true if the networks make their first runs at the same time. These runs prepare a GPU's
 /// convolutions. If that measures their speed, no other network may run.
 pub(super) fn are_tried_at_once(placement: &Placement) -> bool {
     matches!(placement, Placement::Cuda(cuda) if !cuda.tuning.measures_speed())

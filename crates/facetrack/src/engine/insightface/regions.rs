@@ -30,7 +30,7 @@ pub(super) fn around(bbox: &Rect) -> RotatedRect {
     RotatedRect::square(bbox.center(), bbox.width.max(bbox.height) * MARGIN)
 }
 
-/// Whether there is an aligned image of `side`×`side` pixels.
+/// Returns true if there is an aligned image of `side`×`side` pixels.
 pub(super) fn is_aligned_side(side: usize) -> bool {
     side > 0 && (side.is_multiple_of(ALIGNED_SIDE) || side.is_multiple_of(WIDE_SIDE))
 }

@@ -25,8 +25,8 @@ pub struct Parts {
 /// possible, and the convolutions that yield boxes are taken out of a detector if possible.
 ///
 /// # Errors
-/// The reason why the file has to stay as it is: it is large, has operators of its own, or is
-/// damaged, which ONNX Runtime will report.
+/// Returns the reason why the file has to stay as it is: it is large, has operators of its own, or
+/// is damaged, which ONNX Runtime will report.
 pub fn divided(bytes: &[u8]) -> Result<Parts, Reason> {
     let whole = whole(bytes)?;
     Ok(match parts::divide(&whole.first) {
@@ -42,7 +42,7 @@ pub fn divided(bytes: &[u8]) -> Result<Parts, Reason> {
 /// The network in an ONNX file, without the convolutions that yield boxes if possible.
 ///
 /// # Errors
-/// Those of [`divided`].
+/// Returns the errors of [`divided`].
 pub fn whole(bytes: &[u8]) -> Result<Parts, Reason> {
     let mut graph = read(bytes)?;
     graph.sort();
@@ -59,7 +59,7 @@ pub fn whole(bytes: &[u8]) -> Result<Parts, Reason> {
 /// the network takes several ones, and ONNX Runtime then refuses memory for the outputs of several.
 ///
 /// # Errors
-/// Those of [`divided`].
+/// Returns the errors of [`divided`].
 pub fn with_open_outputs(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let mut graph = read(bytes)?;
     let outputs: Vec<_> = graph.outputs.iter().map(|port| port.value).collect();

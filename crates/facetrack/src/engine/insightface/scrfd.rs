@@ -47,7 +47,7 @@ pub(super) struct Detector {
     /// Side of the square that frames are fitted into from the next frame on, px. A network with an
     /// input of a fixed size keeps that size.
     pub side: usize,
-    /// Whether frames are also searched at [`CLOSE`] px.
+    /// True if frames are also searched at [`CLOSE`] px.
     close: bool,
     /// Maximum side, px.
     limit: usize,
@@ -60,8 +60,8 @@ impl Detector {
     /// is when a GPU's convolutions are chosen.
     ///
     /// # Errors
-    /// [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not run, or
-    /// its outputs are not finite.
+    /// Returns [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not
+    /// run, or its outputs are not finite.
     pub(super) fn new(
         opened: Opened,
         config: &EngineConfig,
@@ -118,7 +118,7 @@ impl Detector {
     /// than the configuration allows, the largest and most central ones.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,

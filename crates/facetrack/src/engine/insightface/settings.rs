@@ -71,7 +71,7 @@ pub struct Settings {
     /// Side of the detector's input, px: a multiple of 32. 0 stands for two inputs, of 128 and 640
     /// px, whose faces are put together, as `FaceAnalysis.prepare(det_size=None)` does.
     pub det_size: usize,
-    /// Whether to measure the embedding, which identifies people.
+    /// True to measure the embedding, which identifies people.
     pub embedding: bool,
 }
 
@@ -86,14 +86,14 @@ impl Settings {
         Module::ALL.iter().copied().filter(is_wanted).collect()
     }
 
-    /// Whether `module` may run.
+    /// Returns true if `module` may run.
     pub fn allows(&self, module: Module) -> bool {
         let allowed = self.allowed_modules.as_ref();
         allowed.is_none_or(|allowed| allowed.contains(&module))
     }
 
     /// # Errors
-    /// [`EngineError::Config`] for settings that contradict one another or can't be used.
+    /// Returns [`EngineError::Config`] for settings that contradict one another or can't be used.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let size = self.det_size;
         if size > MAX_DET_SIZE || !size.is_multiple_of(scrfd::MULTIPLE) {

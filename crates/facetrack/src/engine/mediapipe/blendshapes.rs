@@ -32,7 +32,7 @@ impl BlendshapeNetwork {
     /// The network that runs `model`, which was read from `path`.
     ///
     /// # Errors
-    /// When the model has other tensors or does not run.
+    /// Returns an error if the model has other tensors or does not run.
     pub(crate) fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
         let contract = Contract {
             name: "face blendshapes",
@@ -49,7 +49,7 @@ impl BlendshapeNetwork {
     /// answer holds something that is no number.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(crate) fn measure(
         &mut self,
         landmarks: &Landmarks,

@@ -40,7 +40,7 @@ impl Detector {
     /// The detector that runs `model`, which was read from `path`.
     ///
     /// # Errors
-    /// When the model has other tensors or does not run.
+    /// Returns an error if the model has other tensors or does not run.
     pub(super) fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
         let contract = Contract {
             name: "face detector",
@@ -56,7 +56,7 @@ impl Detector {
     /// Faces with a score of at least `min_score`, in image pixels, best first.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,

@@ -36,7 +36,7 @@ impl LandmarkDetector {
     /// The detector that runs `model`, which was read from `path`.
     ///
     /// # Errors
-    /// When the model has other tensors or does not run.
+    /// Returns an error if the model has other tensors or does not run.
     pub fn new(model: Box<dyn Model>, path: &Path) -> Result<Self, ModelError> {
         let contract = Contract {
             name: "face landmarks detector",
@@ -52,7 +52,7 @@ impl LandmarkDetector {
     /// the network's answer cannot be used.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub fn measure(
         &mut self,
         image: &ImageView<'_>,
@@ -78,7 +78,7 @@ impl LandmarkDetector {
     }
 }
 
-/// Whether all coordinates are finite and within the range of regions.
+/// Returns true if all coordinates are finite and within the range of regions.
 fn is_in_reach(point: &Landmark) -> bool {
     [point.x, point.y, point.z]
         .into_iter()

@@ -25,7 +25,8 @@ const FAMILY: &str = "mediapipe";
 /// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
 ///
 /// # Errors
-/// When the bundle or a runtime that it needs is missing, or the bundle is damaged or another one.
+/// Returns an error if the bundle or a runtime that it needs is missing, or the bundle is damaged
+/// or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let opener = config.opener();
     let source = Source::open(config.model.as_deref(), config, &opener)?;
@@ -49,7 +50,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 /// not opened. Also returns the files that were read.
 ///
 /// # Errors
-/// Those of [`load`].
+/// Returns the errors of [`load`].
 pub(crate) fn load_mesh(
     model: Option<&Path>,
     config: &EngineConfig,
@@ -64,7 +65,7 @@ pub(crate) fn load_mesh(
 /// read.
 ///
 /// # Errors
-/// Those of [`load`].
+/// Returns the errors of [`load`].
 pub(crate) fn load_landmarks(
     model: Option<&Path>,
     config: &EngineConfig,

@@ -87,7 +87,8 @@ pub(super) fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Ve
     })
 }
 
-/// Whether regions of different faces overlap. Those with an IoU above `max_iou` show one face.
+/// Returns true if regions of different faces overlap. Those with an IoU above `max_iou` show one
+/// face.
 pub(super) fn any_meet(rois: &[Roi], max_iou: f32) -> bool {
     rois.iter().enumerate().any(|(number, roi)| {
         let mut overlaps = rois[..number].iter().map(|other| roi.iou(other));

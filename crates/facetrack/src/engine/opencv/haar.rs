@@ -104,8 +104,8 @@ pub fn describe() -> EngineInfo {
 /// Loads the cascade that `config` names, or the published one.
 ///
 /// # Errors
-/// When the cascade is missing, damaged or of another kind, or [`Search`] holds what can't be
-/// searched for.
+/// Returns an error if the cascade is missing, damaged or of another kind, or [`Search`] holds what
+/// can't be searched for.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.opencv_haar.check()?;
     let path = config.paths.model(CASCADE, FAMILY, config.model.as_deref());

@@ -61,7 +61,7 @@ impl Detector {
     /// returns, in any runtime. It is run on inputs of two sizes.
     ///
     /// # Errors
-    /// When the model has other tensors or does not run.
+    /// Returns an error if the model has other tensors or does not run.
     pub fn new(
         model: Box<dyn Model>,
         path: &Path,
@@ -85,7 +85,8 @@ impl Detector {
     /// configuration allows.
     ///
     /// # Errors
-    /// [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much memory.
+    /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much
+    /// memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -140,7 +141,7 @@ impl Detector {
 /// sigmoid.
 ///
 /// # Errors
-/// When it is damaged or another file.
+/// Returns an error if it is damaged or another file.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {

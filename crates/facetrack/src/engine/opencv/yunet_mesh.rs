@@ -33,7 +33,7 @@ impl YunetMesh {
     /// Faces in `image`, best first, with 478 landmarks or none.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(crate) fn find(
         &mut self,
         image: &ImageView<'_>,

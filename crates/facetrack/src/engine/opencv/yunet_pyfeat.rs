@@ -48,8 +48,8 @@ pub fn describe() -> EngineInfo {
 /// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
-/// model.
+/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let opener = config.opener();
     let (detector, detector_file) =

@@ -38,8 +38,8 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// When a runtime or a model is missing, damaged or another one. [`EngineError::Part`] says which
-/// model.
+/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let mut opener = Opener {
         opener: config.opener(),

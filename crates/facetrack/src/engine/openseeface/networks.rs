@@ -116,9 +116,9 @@ impl Networks {
     /// Checks the networks and runs each once.
     ///
     /// # Errors
-    /// [`EngineError::Part`] with [`ModelError::Tensors`](crate::model::ModelError::Tensors) if one
-    /// has other tensors, with [`ModelError::Run`](crate::model::ModelError::Run) if one does not
-    /// run.
+    /// Returns [`EngineError::Part`] with
+    /// [`ModelError::Tensors`](crate::model::ModelError::Tensors) if one has other tensors, with
+    /// [`ModelError::Run`](crate::model::ModelError::Run) if one does not run.
     pub fn new(
         detector: Opened,
         (landmarks, peaks): (Opened, Peaks),

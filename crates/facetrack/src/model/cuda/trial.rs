@@ -40,8 +40,8 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 /// Opens the network on `cuda`, without the CPU, and runs it.
 ///
 /// # Errors
-/// [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when its
-/// answer is wrong.
+/// Returns [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when
+/// its answer is wrong.
 pub(crate) fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let memory_limit = MEMORY_LIMIT.min(cuda.max_vram);
     let provider = CudaProvider {

@@ -41,7 +41,7 @@ impl<T> User<T> {
     /// there are `max_sessions`.
     ///
     /// # Errors
-    /// Those of `open`.
+    /// Returns the errors of `open`.
     pub(super) fn join<E>(
         pool: &Arc<Pool<T>>,
         [runs, max_sessions]: [usize; 2],

@@ -14,7 +14,7 @@ use crate::model::TensorSpec;
 /// The outside of a tensor.
 ///
 /// # Errors
-/// When a network can't have it.
+/// Returns an error if a network can't have it.
 pub(super) fn spec(outlet: &Outlet) -> Result<TensorSpec, String> {
     let name = outlet.name().to_owned();
     let kind = outlet.dtype();

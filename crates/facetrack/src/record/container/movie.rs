@@ -80,14 +80,14 @@ pub struct Edit {
     pub time: u64,
     /// How long, ns.
     pub duration: u64,
-    /// Whether it starts with the rest of a picture from before, not with one of its own.
+    /// True if it starts with the rest of a picture from before, not with one of its own.
     pub starts_between: bool,
 }
 
 /// Reads the metadata of `file`; `None` without exactly one track of video.
 ///
 /// # Errors
-/// When reading fails.
+/// Returns an error if reading fails.
 pub fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Movie>> {
     let mut file = File::new(file)?;
     let head: Option<[u8; 8]> = file.at(0)?;
@@ -274,7 +274,7 @@ impl<'a> Track<'a> {
         })
     }
 
-    /// Whether each sample is a picture. Readers leave out samples without content.
+    /// Returns true if each sample is a picture. Readers leave out samples without content.
     fn has_one_picture_each(&self) -> bool {
         let description = child(self.samples, b"stsd").and_then(|entries| entries.get(8..));
         let sizes = child(self.samples, b"stsz").unwrap_or_default();
@@ -346,7 +346,7 @@ struct Span {
 struct Fragments {
     frames: u64,
     rhythm: Rhythm,
-    /// Whether all of them were read.
+    /// True if all of them were read.
     are_whole: bool,
 }
 
@@ -426,7 +426,7 @@ fn is_video(track: &[u8]) -> bool {
     handler.and_then(|handler| handler.get(8..12)) == Some(b"vide")
 }
 
-/// Whether samples of this description are one picture each.
+/// Returns true if samples of this description are one picture each.
 fn has_one_picture(description: &[u8]) -> bool {
     match description.get(4..8) {
         Some(MPEG4) => object_type(description)

@@ -25,7 +25,7 @@ pub(super) struct Located {
     pub step: usize,
     /// Lowest bit of the sample in the word.
     pub bit: u32,
-    /// Whether the previous component has the same word.
+    /// True if the previous component has the same word.
     pub is_shared: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Channel<'a> {
     /// Columns and rows of samples.
     size: [usize; 2],
     subsampling: [u32; 2],
-    /// Whether a sample is on the first of the columns, and rows, that share it; `None` if samples
+    /// True if a sample is on the first of the columns, and rows, that share it; `None` if samples
     /// are repeated instead of interpolated.
     cosited: Option<[bool; 2]>,
     /// Bytes from a sample to the next.
@@ -53,7 +53,7 @@ pub(super) struct Channel<'a> {
     is_big_endian: bool,
     bit: u32,
     mask: u32,
-    /// Whether the previous channel's words hold the samples.
+    /// True if the previous channel's words hold the samples.
     pub is_shared: bool,
 }
 

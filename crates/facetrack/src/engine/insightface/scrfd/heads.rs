@@ -20,7 +20,7 @@ pub struct Heads {
     strides: &'static [usize],
     /// Boxes in a cell.
     pub anchors: usize,
-    /// Whether there are key points.
+    /// True if there are key points.
     has_points: bool,
 }
 

@@ -50,7 +50,7 @@ impl Rest {
         self.model.outputs()
     }
 
-    /// Whether the values for a black input of this size are known.
+    /// Returns true if the values for a black input of this size are known.
     pub fn knows(&self, size: Size) -> bool {
         self.inputs.iter().any(|input| input.size == size)
     }

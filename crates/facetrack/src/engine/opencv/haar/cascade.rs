@@ -55,7 +55,7 @@ pub enum Child {
 /// A weighted sum of the brightness in rectangles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feature {
-    /// Whether the rectangles are rotated by 45°.
+    /// True if the rectangles are rotated by 45°.
     pub tilted: bool,
     /// One to three rectangles.
     pub rects: Vec<WeightedRect>,
@@ -77,7 +77,7 @@ pub struct WeightedRect {
 }
 
 impl Cascade {
-    /// Whether a feature is tilted.
+    /// Returns true if a feature is tilted.
     pub fn is_tilted(&self) -> bool {
         self.features.iter().any(|feature| feature.tilted)
     }

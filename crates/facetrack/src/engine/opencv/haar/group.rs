@@ -73,8 +73,8 @@ impl Group {
         }
     }
 
-    /// Whether this is inside `other` and has fewer members. If it has fewer than 3 members, every
-    /// other group around it counts.
+    /// Returns true if this is inside `other` and has fewer members. If it has fewer than 3
+    /// members, every other group around it counts.
     fn is_within(&self, other: &Self) -> bool {
         let (a, b) = (self.mean, other.mean);
         let margin = |side: i32| (f64::from(side) * TOLERANCE).round_ties_even() as i32;

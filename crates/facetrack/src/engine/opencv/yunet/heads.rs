@@ -24,7 +24,7 @@ pub(super) const CHANNELS: usize = 16;
 /// stride] for each of [`STRIDES`].
 ///
 /// # Errors
-/// When it is another graph.
+/// Returns an error if it is another graph.
 pub(super) fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
     for axis in [2, 3] {
         graph.set_input_extent(axis, None);

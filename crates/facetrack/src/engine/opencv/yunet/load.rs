@@ -24,7 +24,7 @@ const FAMILY: &str = "yunet";
 /// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
 ///
 /// # Errors
-/// When a runtime or the model is missing, damaged or another one.
+/// Returns an error if a runtime or the model is missing, damaged or another one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let opener = config.opener();
     let (mut detector, file) = Detector::load(config.model.as_deref(), config, &opener)?;
@@ -45,7 +45,7 @@ impl Detector {
     /// [`SearchPaths::model`](facetrack_assets::locate::SearchPaths::model).
     ///
     /// # Errors
-    /// When a runtime or the model is missing, damaged or another one.
+    /// Returns an error if a runtime or the model is missing, damaged or another one.
     pub fn load(
         model: Option<&Path>,
         config: &EngineConfig,

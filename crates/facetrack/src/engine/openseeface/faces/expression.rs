@@ -36,7 +36,7 @@ pub(crate) struct Lesson {
     /// Time, from the first frame of a face on, during which its range is learned, s; 0 = without
     /// limit.
     pub time: f32,
-    /// Whether there are 66 landmarks, as at level 2 of the original's `feature_level`. Level 1 has
+    /// True if there are 66 landmarks, as at level 2 of the original's `feature_level`. Level 1 has
     /// only 30, and some of them stand for several of the 66.
     pub is_fine: bool,
 }

@@ -67,7 +67,8 @@ impl Feature {
         self.value = self.value * INERTIA + value.clamp(-1.0, 1.0) * (1.0 - INERTIA);
     }
 
-    /// Whether all numbers are finite, the value is in −1…1, and all lists have valid lengths.
+    /// Returns true if all numbers are finite, the value is in −1…1, and all lists have valid
+    /// lengths.
     pub(crate) fn is_sound(&self) -> bool {
         self.median.is_sound()
             && (-1.0..=1.0).contains(&self.value)

@@ -40,7 +40,7 @@ impl Remedian {
         self.levels.last().map_or(0.0, |level| median(level))
     }
 
-    /// Whether this is a valid state, and all numbers are finite.
+    /// Returns true if this is a valid state, and all numbers are finite.
     pub(super) fn is_sound(&self) -> bool {
         let is_open = |level: &Vec<f32>| level.len() < FULL && level.iter().all(|n| n.is_finite());
         self.levels.len() <= MAX_LEVELS

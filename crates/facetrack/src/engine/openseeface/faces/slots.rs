@@ -15,7 +15,7 @@ pub(super) struct Slot {
     owner: Option<u32>,
     /// Last position of its face, px.
     place: Option<Point>,
-    /// Whether that position is in the current frame.
+    /// True if that position is in the current frame.
     seen: bool,
     /// Search for its pose.
     pub search: Search,

@@ -27,7 +27,7 @@ impl Detector {
     /// Boxes of faces with a score of at least `least_score`, px, best first and at most `count`.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn detect(
         &mut self,
         image: &ImageView<'_>,

@@ -45,7 +45,7 @@ impl GazeNetwork {
     /// The pupils of a face. A pupil that cannot be found is at the origin and has the score 0.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn measure(
         &mut self,
         image: &ImageView<'_>,

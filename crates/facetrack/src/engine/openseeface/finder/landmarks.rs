@@ -40,7 +40,7 @@ impl LandmarkNetwork {
     /// answer is invalid.
     ///
     /// # Errors
-    /// [`ModelError::Run`].
+    /// Returns [`ModelError::Run`].
     pub(super) fn measure(
         &mut self,
         image: &ImageView<'_>,
