@@ -27,7 +27,7 @@ pub(crate) fn metadata(
 /// Posts an element message with `structure`.
 pub(crate) fn post(element: &gst::Element, structure: gst::Structure) {
     let message = gst::message::Element::builder(structure).src(element);
-    // Posting fails only without a bus.
+    // Posting fails only if the element has no bus.
     let _ = element.post_message(message.build());
 }
 
@@ -96,7 +96,8 @@ pub(crate) fn answer_before_late_link(pad: &gst::Pad, query: &mut gst::QueryRef)
 }
 
 /// Posts an error that names caps which the pad's template rejects. They are refused before the
-/// element sees them, and the "not negotiated" of an element upstream does not say why.
+/// element sees them, and the error "not negotiated" of an element upstream does not give the
+/// reason.
 pub(crate) fn report_refused_caps(pad: &gst::Pad) {
     pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |pad, info| {
         if let Some(gst::EventView::Caps(event)) = info.event().map(|event| event.view())
@@ -120,7 +121,7 @@ fn report_refusal(pad: &gst::Pad, caps: &gst::CapsRef) {
     );
 }
 
-/// Element that turns `caps` into raw video in system memory.
+/// Returns the element that converts `caps` to raw video in system memory.
 fn remedy(caps: &gst::CapsRef) -> &'static str {
     let is_raw = caps.structure(0).is_none_or(|s| s.name() == "video/x-raw");
     if !is_raw {

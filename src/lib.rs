@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 #![doc = include_str!("README.md")]
 //! ## Structure
-//! The crate [`facetrack`](::facetrack) finds and follows faces and knows nothing of GStreamer. The
-//! modules here wrap it into elements.
+//! The crate [`facetrack`](::facetrack) finds and follows faces, and does not depend on GStreamer.
+//! The modules here wrap it into elements.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![warn(unreachable_pub)]
@@ -54,7 +54,8 @@ mod plugin {
         "MPL-2.0",
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_NAME"),
-        // GStreamer's own words for it, until there is a public address; it refuses an empty one.
+        // The text is the one of GStreamer's own plugins, because the project has no public
+        // address. GStreamer refuses an empty one.
         "Unknown package origin",
         env!("BUILD_REL_DATE")
     );
@@ -62,7 +63,7 @@ mod plugin {
 
 pub use plugin::plugin_register_static;
 
-/// The Rust snippets in the documentation compile.
+/// Contains the Rust snippets of the documentation, which are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/metadata.md")]
 pub struct MetadataPage;

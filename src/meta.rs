@@ -40,20 +40,20 @@ pub(crate) use missing::{MissingMetaCounter, asks_for_source, remedy};
 /// Version of the layout that is written.
 const VERSION: u32 = 2;
 
-/// The version before it, which is read too: the secondary landmarks have other names.
+/// The previous version, which is read as well. It has other names for the secondary landmarks.
 const VERSION_1: u32 = 1;
 
-/// Field: how many pieces of the `GstAnalyticsRelationMeta` go with the record.
+/// Field: number of pieces of the `GstAnalyticsRelationMeta` that belong to the record.
 const ANALYTICS_PIECES: &str = "analytics-pieces";
 
-/// Field: whether a shot begins at the frame.
+/// Field: true if a shot begins at the frame.
 const CUT: &str = "cut";
 
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
 pub enum FaceTrackMeta {}
 
-/// Why a buffer yields no report.
+/// Reason why a buffer yields no report.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum MetaError {
     /// The buffer has no such metadata.
@@ -67,7 +67,7 @@ pub enum MetaError {
     /// A field is missing, of another type or has a value that it can't have.
     #[error("field `{0}` of FaceTrackMeta is missing or malformed")]
     Malformed(String),
-    /// The record is not of this frame's pixels any more.
+    /// The record does not match the pixels of this frame any more.
     #[error(
         "the positions of faces in this frame are unknown: {0}; put facetrack after that element"
     )]
@@ -93,9 +93,9 @@ impl FaceTrackMeta {
     /// relations. The frame's pixels are square, and the faces have no history.
     ///
     /// # Errors
-    /// Returns an error if the name of the metadata is registered for something else; with the
-    /// feature `analytics` also if GStreamer's library refuses the relations. The buffer then has
-    /// no record at all.
+    /// Returns an error if the name of the metadata is registered for another type. With the
+    /// feature `analytics`, also returns an error if GStreamer's library refuses the relations. The
+    /// buffer then has no record at all.
     pub fn attach(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -104,16 +104,16 @@ impl FaceTrackMeta {
         Self::attach_seen(buffer, report, shape, &[])
     }
 
-    /// As [`FaceTrackMeta::attach`], to a frame of another shape: if the report has another size,
-    /// the frame is the same picture scaled, with borders if the aspect ratios differ
-    /// ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to be the same as in the
-    /// frame. `times` has one entry for each face, in the same order. A face without an entry is
-    /// assumed to have appeared at the buffer's time.
+    /// Attaches `report` like [`FaceTrackMeta::attach`], to a frame that may have another shape. If
+    /// the report has another size, the frame is the same picture scaled, with borders if the
+    /// aspect ratios differ ([`Fit::Borders`]). The pixel aspect ratio of the report is assumed to
+    /// be the same as in the frame. `times` has one entry for each face, in the same order. A face
+    /// without an entry is assumed to have appeared at the buffer's time.
     ///
     /// # Errors
-    /// Returns an error if the name of the metadata is registered for something else; with the
-    /// feature `analytics` also if GStreamer's library refuses the relations. The buffer then has
-    /// no record at all.
+    /// Returns an error if the name of the metadata is registered for another type. With the
+    /// feature `analytics`, also returns an error if GStreamer's library refuses the relations. The
+    /// buffer then has no record at all.
     pub fn attach_seen(
         buffer: &mut gst::BufferRef,
         report: &FrameReport,
@@ -147,7 +147,8 @@ impl FaceTrackMeta {
         Self::read(buffer).ok()
     }
 
-    /// As [`FaceTrackMeta::from_buffer`], with the reason if there is none.
+    /// Reads the report like [`FaceTrackMeta::from_buffer`], and returns the reason if there is
+    /// none.
     ///
     /// # Errors
     /// Returns [`MetaError`]
@@ -172,8 +173,8 @@ impl FaceTrackMeta {
     /// picture. `frame` may be encoded video.
     ///
     /// # Errors
-    /// Returns [`MetaError::Stale`] if elements changed the picture in another way; the errors of
-    /// [`FaceTrackMeta::read`].
+    /// Returns [`MetaError::Stale`] if elements changed the picture in another way, and the errors
+    /// of [`FaceTrackMeta::read`].
     pub fn in_frame(
         buffer: &gst::BufferRef,
         frame: &VideoInfo,
@@ -264,7 +265,7 @@ fn face_field(index: usize) -> String {
     format!("face-{index}")
 }
 
-/// As `sha256sum` writes it.
+/// Returns the models in the form of `sha256sum`.
 fn models_text(models: &[ModelFile]) -> String {
     let line = |model: &ModelFile| format!("{}  {}", model.sha256, model.name);
     let lines: Vec<_> = models.iter().map(line).collect();

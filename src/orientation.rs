@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The tag `image-orientation`, and whether an element upstream applies it.
+//! Reads the tag `image-orientation`, and checks if an element upstream applies it.
 
 use gst::prelude::*;
 use gst::tags::ImageOrientation;

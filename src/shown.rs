@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The frames of a stream that ffmpeg and OpenCV have, too, for the elements that count frames.
+//! Counts the frames of a stream like ffmpeg and OpenCV, for the elements that need frame numbers.
 //!
 //! Two kinds of decoded frames are not counted:
 //!
 //! - The frame before an edit, if the edit begins while it is shown. Decoders shorten it
 //!   (`gst_video_decoder_clip_and_push_buf`), other readers of the file drop it.
-//! - Damaged frames at the beginning of a stream, which begins between two key frames. libav gives
-//!   them only if it is asked for damaged frames, which GStreamer's decoders do.
+//! - Damaged frames at the beginning of a stream that begins between two key frames. libav returns
+//!   them only if the program requests damaged frames, as GStreamer's decoders do.
 
 use gst::prelude::*;
 use gst::{ClockTime, glib};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use facetrack::record::container::{self, Edit, Movie};
 use facetrack_assets::file;
 
-/// How much shorter than in the container an edit may be that is played as a whole, ns: elements
-/// round to ticks of other scales.
+/// Maximum difference between an edit that is played as a whole and the edit in the container, ns:
+/// elements round to ticks of other scales.
 const EDIT_ROUNDING: u64 = 1_000_000;
 
 /// Decides which frames of a stream count.
@@ -26,7 +26,7 @@ pub struct Shown {
     movie: Movie,
     /// Time of shortened frames, with which the segment begins.
     shortened: Option<ClockTime>,
-    /// True if damaged frames count.
+    /// True if a frame has counted, after which damaged frames count as well.
     has_begun: bool,
     /// True if all of the video was played up to the current segment.
     is_whole: bool,
@@ -59,7 +59,7 @@ impl Shown {
         self.shortened = segment.start().filter(|_| starts_between);
     }
 
-    /// The position changes.
+    /// Handles a change of the position.
     pub fn flush(&mut self) {
         self.is_sought = true;
         self.has_begun = true;

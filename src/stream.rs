@@ -3,9 +3,9 @@
 
 use facetrack::record::timeline::Continuity;
 
-/// Maximum time at which a stream begins that is played from its beginning, and whose timestamps are
-/// its stream times, ns. The clock of an MPEG stream starts before its first frame, by the delay of
-/// the decoder's buffer. Our choice: 0.7 s is common.
+/// Maximum time at which a stream begins that is played from its beginning, and whose timestamps
+/// are its stream times, ns. The clock of an MPEG stream starts before its first frame by the delay
+/// of the decoder's buffer. Our choice: 0.7 s is common.
 const MAX_START: u64 = 5_000_000_000;
 
 /// The times of a video: 0 is its first frame, whatever the container. Stream times depend on the
@@ -27,7 +27,7 @@ pub struct VideoTimes {
 }
 
 impl VideoTimes {
-    /// The stream does not begin with its video, unless it has begun.
+    /// Notes that the stream does not begin with its video, unless frames have come.
     pub fn begin_within(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.start = Some(0);
@@ -41,7 +41,7 @@ impl VideoTimes {
         if !std::mem::replace(&mut self.has_begun, true) {
             let is_clock = time == start && (1..=MAX_START).contains(&start);
             self.clock = is_clock.then_some(start);
-            // Also if only empty segments came before.
+            // This also holds if only empty segments came before.
             let is_beginning = time == 0 || base(segment) == Some(time);
             self.start = (!is_beginning && !is_clock).then_some(0);
         }
@@ -54,7 +54,7 @@ impl VideoTimes {
         self.start = Some(start);
     }
 
-    /// Returns true if the next frame shows which stream time is 0.
+    /// Returns true if the next frame determines which stream time is 0.
     pub fn is_open(&self) -> bool {
         self.start.is_none()
     }
@@ -114,12 +114,12 @@ pub fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option
     }
 }
 
-/// Whether frames may be lost before `buffer`.
+/// Returns if frames may be lost before `buffer`.
 pub(crate) fn continuity_of(buffer: &gst::BufferRef) -> Continuity {
     continuity(buffer.flags().contains(gst::BufferFlags::DISCONT))
 }
 
-/// Start and duration of a gap, ns, and whether frames are lost in it. Demuxers also send gap
+/// Start and duration of a gap, ns, and true if frames are lost in it. Demuxers also send gap
 /// events while the picture does not change.
 pub(crate) fn extent_of_gap(gap: &gst::event::Gap) -> (u64, Option<u64>, Continuity) {
     let (start, duration) = gap.get();

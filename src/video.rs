@@ -38,18 +38,18 @@ pub const COMMON_FORMATS: [VideoFormat; 17] = {
 /// The way to read frames of a format. Alpha is ignored.
 #[derive(Debug)]
 enum Reader {
-    /// Sample by sample.
+    /// Reads sample by sample.
     Samples(Layout, Arithmetic),
-    /// Row by row, with GStreamer's unpack function.
+    /// Reads row by row, with GStreamer's unpack function.
     Packed(Packed),
-    /// Row by row, through a palette with this layout.
+    /// Reads row by row, through a palette with this layout.
     Palette(Layout),
-    /// Converted as a whole, to a format with this layout.
+    /// Converts the whole frame to a format with this layout.
     Tiled(Layout),
 }
 
 impl Reader {
-    /// `None` if GStreamer can neither describe nor unpack the format.
+    /// Finds the reader of a format; `None` if GStreamer can neither describe nor unpack it.
     fn new(format: VideoFormat) -> Option<Self> {
         if let Some(layout) = layout(format) {
             let is_common = COMMON_FORMATS.contains(&format);
@@ -88,7 +88,7 @@ static READERS: LazyLock<Vec<(VideoFormat, Reader)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Why a frame cannot be read as an image.
+/// Reason why a frame cannot be read as an image.
 #[derive(Debug, Error, PartialEq)]
 pub enum VideoError {
     /// GStreamer can neither describe nor unpack the format.
@@ -112,7 +112,7 @@ pub enum VideoError {
         "a frame of {width}×{height} pixels is too large: the maximum is {MAX_SIDE}×{MAX_SIDE}; put videoscale before the element"
     )]
     Size {
-        /// Pixels a row.
+        /// Pixels per row.
         width: u32,
         /// Rows.
         height: u32,
@@ -148,7 +148,7 @@ pub enum VideoError {
     Image(#[from] ImageError),
 }
 
-/// Caps that can be read: system memory, 1…16384 pixels a side, every raw format.
+/// Caps that can be read: system memory, 1…16384 pixels per side, every raw format.
 pub fn caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
         .format_list(READERS.iter().map(|(format, _)| *format))
@@ -185,7 +185,7 @@ pub(crate) fn refuse_crops(query: &mut gst::query::Allocation) {
 /// # Errors
 /// Returns [`VideoError::Meta`].
 pub(crate) fn check_meta(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<(), VideoError> {
-    // GStreamer maps by the one with the lowest number.
+    // GStreamer uses the metadata with the lowest number for mapping.
     let Some(meta) = buffer.iter_meta::<VideoMeta>().min_by_key(|meta| meta.id()) else {
         return Ok(());
     };
@@ -279,7 +279,7 @@ fn check_tiles(frame: &VideoFrameRef<&gst::BufferRef>) -> Result<(), VideoError>
     }
 }
 
-/// Supported pixel aspect ratios. With others frames would have absurd sizes.
+/// Supported pixel aspect ratios. With others, frames would have absurd sizes.
 const PIXEL_ASPECT_RATIOS: RangeInclusive<f64> = 0.1..=10.0;
 
 /// Width of a pixel divided by its height; `None` for square pixels and for an unsupported ratio.
@@ -318,7 +318,7 @@ fn plane<'a>(
         plane: index,
         stride,
     };
-    // Checked before `plane_data`, which multiplies the two in 32 bits.
+    // This is checked before `plane_data`, which multiplies the two in 32 bits.
     let bytes = u32::try_from(stride)
         .ok()
         .and_then(|s| s.checked_mul(rows as u32));
@@ -326,7 +326,7 @@ fn plane<'a>(
         return Err(unusable());
     }
     let stride = stride as usize;
-    // The last row may end with the memory, short of a whole stride.
+    // The last row may be shorter than a stride, at the end of the memory.
     let used = stride * (rows - 1) + row_bytes;
     let available = available_bytes(frame, index);
     if used > available {

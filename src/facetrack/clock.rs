@@ -30,7 +30,7 @@ impl FrameClock {
         time
     }
 
-    /// The next frame does not follow the last one.
+    /// Notes that the next frame does not follow the last one.
     pub(super) fn reset(&mut self) {
         self.last = None;
     }

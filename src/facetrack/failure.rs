@@ -12,7 +12,7 @@ use thiserror::Error;
 use facetrack::engine::EngineError;
 use facetrack::model::ModelError;
 
-/// Why an engine, or a file with what it learned, cannot be used. The text says what the user can do.
+/// Reason why an engine, or a file with its learned state, cannot be used. The text has the remedy.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
     /// Error of the engine.

@@ -141,9 +141,9 @@ impl Active {
 /// The element.
 ///
 /// Lock order: `state`, then one of the others, which are held only briefly. `state` belongs to the
-/// streaming thread, which holds it while a frame is analysed. Other threads request a reset with
-/// `forget_frames` or `forget_calibration`, and rest values with `learn_neutral`, and do not wait
-/// for it.
+/// streaming thread, which holds it while a frame is analysed. Other threads do not wait for it:
+/// they request a reset with `forget_frames` or `forget_calibration`, and rest values with
+/// `learn_neutral`.
 #[derive(Default)]
 pub struct FaceTrack {
     options: Mutex<Options<FaceTrackSettings>>,
@@ -203,7 +203,7 @@ impl FaceTrack {
         self.log_device(&loaded.decision);
         let (kind, source) = (loaded.plan.setup.kind, loaded.analyzer.source());
         if kind.uses(Setting::Gpu) {
-            // In the words of an earlier pipeline, whose operators search logs for them.
+            // These are the words of the older pipeline, for which its operators search the logs.
             let provider = &source.execution_provider;
             gst::info!(
                 CAT,
@@ -273,7 +273,7 @@ impl FaceTrack {
         }
     }
 
-    /// Engines find upright faces only.
+    /// Warns about a rotated stream: engines find only upright faces.
     fn warn_of_turn(&self, turn: &Turn) {
         let tag = &turn.tag;
         if turn.is_due_at(self.obj().sink_pad()) {
@@ -367,7 +367,7 @@ impl FaceTrack {
         }
     }
 
-    /// Saves what was learned into the files for it.
+    /// Saves the learned state in its files.
     fn save_learned(&self) {
         let saved = lock(&self.state)
             .as_mut()
@@ -425,7 +425,7 @@ impl FaceTrack {
             .is_some_and(|state| state.is_outdated(&options))
     }
 
-    /// The state is held while a frame is analysed.
+    /// Returns true while a frame is analysed, because the state is locked then.
     pub(super) fn is_analyzing(&self) -> bool {
         self.state.try_lock().is_err()
     }
@@ -464,7 +464,7 @@ impl FaceTrack {
         FaceTrackMeta::set_cost(buffer.make_mut(), cost);
         self.post_all(outcome.messages);
         if lock(&self.schedule).take_latency_change() {
-            // The pipeline queries latencies again. Posting fails only without a bus.
+            // The pipeline queries latencies again. Posting fails only if the element has no bus.
             let message = gst::message::Latency::builder().src(&*self.obj()).build();
             let _ = self.obj().post_message(message);
         }
@@ -486,7 +486,7 @@ impl FaceTrack {
             Err(failure) => failure,
         };
         let mut outcome = state.without_analysis(FrameStatus::Error);
-        // An engine that panics again has learned nothing to save.
+        // An engine that panics again has no learned state to save.
         let saved = match contained(|| self.save_learned_of(state)) {
             Err(Failure::Panic(_)) => Ok(()),
             saved => saved,
@@ -509,8 +509,8 @@ impl FaceTrack {
         }
     }
 
-    /// Queries the latency of upstream if it may have changed. No lock is held, because other
-    /// elements answer.
+    /// Queries the latency upstream if it may have changed. No lock is held, because other elements
+    /// answer.
     fn update_upstream_latency(&self) {
         if !lock(&self.schedule).take_invalid() {
             return;
@@ -537,7 +537,7 @@ impl FaceTrack {
         answer.set(live, later(min), max.map(later));
     }
 
-    /// The environment, which is read from NULL to READY.
+    /// The environment, which is read in the change from NULL to READY.
     fn env(&self) -> Environment {
         let active = lock(&self.active);
         let env = active.as_ref().map(|active| active.env.clone());
@@ -719,7 +719,7 @@ impl BaseTransformImpl for FaceTrack {
         video::refuse_crops(query);
         let held = lock(&self.state).as_ref().map_or(0, State::max_in_flight);
         if held > 0 {
-            // A pool of upstream needs as many buffers more.
+            // A pool upstream needs this number of additional buffers.
             let size = query
                 .get_owned()
                 .0
@@ -732,7 +732,7 @@ impl BaseTransformImpl for FaceTrack {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         if event.type_() == gst::EventType::FlushStart {
-            // It is not serialized, and does not wait for the analysis of a frame.
+            // The event is not serialized, and does not wait for the analysis of a frame.
             return self.parent_sink_event(event);
         }
         if event.is_serialized() && event.type_() != gst::EventType::FlushStop {
@@ -767,7 +767,7 @@ impl BaseTransformImpl for FaceTrack {
         match event.view() {
             gst::EventView::Qos(qos) => {
                 self.on_qos(qos);
-                // Decoders and the base class drop frames because of it.
+                // The event makes decoders and the base class drop frames.
                 let obj = self.obj();
                 return !obj.is_qos() || obj.sink_pad().push_event(event);
             }

@@ -20,11 +20,11 @@ pub(super) struct InFlightFrame {
 
 /// The work on a frame.
 pub(super) enum Work {
-    /// It has no pixels to analyse.
+    /// The frame has no pixels to analyse.
     Unanalyzed(FrameStatus),
-    /// It repeats the faces of the frame before.
+    /// The frame repeats the faces of the frame before.
     Hold(FrameOutline),
-    /// Its faces are searched.
+    /// The faces of the frame are searched.
     Detect {
         faces: Faces,
         arrival: Option<Arrival>,
@@ -40,7 +40,7 @@ pub(super) enum Faces {
 }
 
 impl InFlightFrame {
-    /// Returns true if it can leave without waiting.
+    /// Returns true if the frame can leave without waiting.
     pub(super) fn is_done(&mut self) -> bool {
         match &mut self.work {
             Ok(Work::Detect {
@@ -51,7 +51,7 @@ impl InFlightFrame {
         }
     }
 
-    /// Returns true if its faces are searched, so that the next frame can hold them.
+    /// Returns true if the faces of the frame are searched, so that the next frame can hold them.
     pub(super) fn is_detecting(&self) -> bool {
         matches!(self.work, Ok(Work::Detect { .. }))
     }

@@ -14,10 +14,10 @@ use facetrack::workers::Workers;
 pub(super) struct Loaded {
     pub plan: Plan,
     pub analyzer: Analyzer,
-    /// `None` to analyse one frame at a time.
+    /// Workers; `None` to analyse one frame at a time.
     pub workers: Option<Workers>,
     pub decision: Decision,
-    /// Files with what was learned of faces.
+    /// Files with the learned state of faces.
     pub files: Vec<StateFile>,
 }
 

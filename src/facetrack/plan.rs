@@ -22,7 +22,7 @@ use facetrack::workers::Workers;
 use facetrack_assets::locate::SearchPaths;
 use serde_json::{Map, Value};
 
-/// Everything that the element does, decided.
+/// The complete configuration of the element.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     /// The part that needs loading.
@@ -37,7 +37,7 @@ pub(super) struct Plan {
     options: Map<String, Value>,
 }
 
-/// The part of a plan that a loaded engine and its tracker are made for.
+/// The part of a plan that is applied when an engine and its tracker are created.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setup {
     pub kind: EngineKind,
@@ -97,11 +97,12 @@ impl Plan {
     }
 
     /// Loads the engine where it may run, and starts workers if there should be several and the
-    /// engine can analyse several frames at once. Models and libraries are also looked for in the
-    /// places that the process environment names.
+    /// engine can analyse several frames at once. Models and libraries are also searched in the
+    /// folders that the process environment names.
     ///
     /// # Errors
-    /// Returns the errors of [`device::negotiate`] and of [`engine::load`]; [`Failure::Workers`].
+    /// Returns the errors of [`device::negotiate`] and of [`engine::load`], and
+    /// [`Failure::Workers`].
     pub(super) fn load(&self) -> Result<(Analyzer, Option<Workers>, Decision), Failure> {
         let start = Instant::now();
         let setup = &self.setup;
@@ -201,7 +202,8 @@ fn config(settings: &FaceTrackSettings) -> Result<EngineConfig, EngineError> {
     Ok(config)
 }
 
-/// The paths that properties set, and those that the process environment names. Properties win.
+/// The paths that properties set, and those that the process environment names. Properties take
+/// precedence.
 fn search_paths(set: SearchPaths, found: SearchPaths) -> SearchPaths {
     SearchPaths {
         models_dir: set.models_dir,

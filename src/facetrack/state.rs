@@ -64,7 +64,7 @@ pub(super) struct Outcome {
     pub analysis_time: Option<Duration>,
     /// Shape of the frame.
     pub frame: FrameShape,
-    /// One for each face.
+    /// Times of each face.
     pub track_times: Vec<TrackTimes>,
     /// Element messages to post.
     pub messages: Vec<gst::Structure>,
@@ -126,8 +126,8 @@ impl State {
         loading::begin(plan).map(Some)
     }
 
-    /// The engine that is ready to take over, or the error that it failed with. One engine at a
-    /// time is loaded: the one that was set last, after the one before.
+    /// The engine that is ready to take over, or the error that it failed with. Engines are loaded
+    /// one after another; of those that were set meanwhile, only the last is loaded.
     pub(super) fn take_successor(&mut self) -> Option<Result<Loaded, Failure>> {
         let is_done = self.is_change_done();
         let done = self.change.take_if(|_| is_done);
@@ -178,8 +178,8 @@ impl State {
     }
 
     /// Continues with a frame at `pts` after an interruption, when no frame is under way. Faces age
-    /// by the frames that are lost in between. If it is not known how many, the next frame does not
-    /// continue the others.
+    /// by the frames that are lost in between. If their number is not known, the next frame does
+    /// not continue the others.
     pub(super) fn resume(&mut self, pts: Option<gst::ClockTime>) {
         let times = pts.zip(self.frame_time.pts);
         let interval = times.and_then(|(pts, last)| pts.checked_sub(last));
@@ -273,7 +273,7 @@ impl State {
             time,
             cut,
             arrival,
-            // Whether the frame follows an analysed one.
+            // True if the frame follows an analysed one.
             can_hold: self.in_flight.iter().any(InFlightFrame::is_detecting)
                 || self.engine.analyzer.can_hold(),
         };
@@ -293,7 +293,7 @@ impl State {
         let no_caps = || EngineError::Frame("no caps before the first frame".to_owned());
         let info = self.info.as_ref().ok_or_else(no_caps)?;
         video::check_meta(buffer, info).map_err(unreadable)?;
-        // A reference, and no copy.
+        // This is a reference to the buffer, not a copy.
         gst_video::VideoFrame::from_buffer_readable(buffer.clone(), info)
             .map_err(|_| unmappable(buffer, info))
     }
@@ -329,8 +329,9 @@ impl State {
         Some((frame.buffer, frame.work.and_then(complete)))
     }
 
-    /// Maximum number of frames under way. More than workers, so that no worker waits while this
-    /// thread decodes or completes a frame, or while another one takes longer than usual.
+    /// Maximum number of frames under way. It exceeds the number of workers, so that no worker
+    /// waits while this thread decodes or completes a frame, or while another worker takes longer
+    /// than usual.
     pub(super) fn max_in_flight(&self) -> usize {
         let workers = self.engine.workers.as_ref().map(Workers::count);
         workers.map_or(0, |count| 2 * count + SPARE_FRAMES)

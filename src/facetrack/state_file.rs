@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Files that keep what is learned of faces from stream to stream.
+//! Files that keep the learned state of faces from stream to stream.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -14,7 +14,7 @@ use facetrack_assets::replacement::Replacement;
 /// Maximum size of a file, bytes. A calibration of openseeface has less than 100 kB per face.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// Something that an analyzer learns.
+/// A kind of state that an analyzer learns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LearnedState {
     /// Property with the path of the file.
@@ -56,7 +56,7 @@ pub(super) const NEUTRAL: LearnedState = LearnedState {
 pub(super) struct StateFile {
     learned: LearnedState,
     path: PathBuf,
-    /// `None` if there is no file yet.
+    /// Content of the file; `None` if there is no file yet.
     content: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl StateFile {
         Ok(())
     }
 
-    /// The failure `kind` of this file, because of `why`.
+    /// Returns the failure `kind` of this file with the reason `why`.
     fn fail<W>(&self, kind: fn(&'static str, PathBuf, W) -> Failure, why: W) -> Failure {
         kind(self.learned.property, self.path.clone(), why)
     }
@@ -145,9 +145,9 @@ fn can_be_a_file(path: &Path) -> bool {
     !matches!(last, "" | "." | "..")
 }
 
-/// Where new content is written.
+/// Method of writing new content.
 enum WriteMode {
-    /// A file that takes the place of the old one.
+    /// A new file that replaces the old one.
     Replace(Replacement),
     /// The old file.
     InPlace(File),
@@ -158,7 +158,7 @@ impl WriteMode {
     fn of(path: &Path) -> io::Result<Self> {
         let new = Replacement::begin(path).and_then(Replacement::resembling);
         new.map(Self::Replace).or_else(|error| {
-            // There is none that could be overwritten.
+            // There is no old file that could be overwritten.
             if !path.exists() {
                 return Err(error);
             }

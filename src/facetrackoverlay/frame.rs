@@ -10,7 +10,7 @@ use crate::video::{self, VideoError};
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
-/// Why nothing is drawn into a frame.
+/// Reason why nothing is drawn into a frame.
 #[derive(Debug, Error)]
 pub(super) enum FrameError {
     #[error(transparent)]
@@ -60,7 +60,7 @@ pub(super) fn draw_into(
     let colorimetry = video::colorimetry(frame.info());
     let planes = std::iter::zip(frame.planes_data_mut(), sizes);
     let planes = planes.map(|(data, (stride, available))| {
-        // The last row may end with the memory, short of a whole stride.
+        // The last row may be shorter than a stride, at the end of the memory.
         let end = available.min(data.len());
         let data = &mut data[..end];
         PlaneMut { data, stride }

@@ -70,7 +70,7 @@ const MAX_WARNINGS: usize = 8;
 /// State of a stream.
 #[derive(Default)]
 struct State {
-    /// Caps of the frames, and where they have their samples; `None` before the first caps.
+    /// Caps of the frames and the layout of their samples; `None` before the first caps.
     format: Option<(gst_video::VideoInfo, Layout)>,
     overlay: Overlay,
     counter: Counter,
@@ -131,7 +131,7 @@ pub struct FaceTrackOverlay {
 /// The style of the settings.
 ///
 /// # Errors
-/// An invalid colour.
+/// Returns a description of an invalid colour.
 fn style(settings: &OverlaySettings) -> Result<Style, String> {
     let color = settings.color.as_deref().map(str::parse::<Rgb>);
     let color = color
@@ -222,7 +222,7 @@ impl ObjectImpl for FaceTrackOverlay {
             let mut options = lock(&self.options);
             let old = options.clone();
             options.set_property(id, value);
-            // Another option is no reason to repeat the warning.
+            // A change of another option does not repeat the warning.
             let is_new = options.settings.color != old.settings.color;
             let refused = style(&options.settings).err().filter(|_| is_new);
             if refused.is_some() && is_running {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faces in the terms of GStreamer's own analytics library, for elements and applications that know
-//! nothing of this plugin.
+//! Describes faces with GStreamer's own analytics library, for elements and applications that do
+//! not know this plugin.
 //!
-//! A buffer has one `GstAnalyticsRelationMeta`, also where there is no face: without one,
+//! Every buffer has one `GstAnalyticsRelationMeta`, also if it has no faces: without one,
 //! `objectdetectionoverlay` of GStreamer 1.26 keeps drawing the boxes of the previous frame. Each
 //! face has
 //!
 //! - an object detection: type `face`, the box in whole pixels cut to the frame, the engine's
-//!   confidence; 0 where it has none, as in DL Streamer's `add_region`, since the library has no
-//!   word for that;
-//! - a tracking: the track's id, and in running time, as `ioutracker` has it, when it came and was
-//!   last measured;
-//! - a classification, where there are blendshapes: a class for each channel, by its name, with its
-//!   value, negative ones as 0.
+//!   confidence; 0 if it has none, as in DL Streamer's `add_region`, since the library cannot
+//!   express a missing value;
+//! - a tracking: the track's id, and the running times at which it appeared and was last measured,
+//!   as in `ioutracker`;
+//! - a classification, if there are blendshapes: a class for each channel, with its name and its
+//!   value; negative values are 0.
 //!
-//! The detection relates to its tracking, as `ioutracker` has it. It contains its classification,
-//! and that is part of it, as DL Streamer has it. It does not relate to it:
-//! `objectdetectionoverlay` would then write the first channel at the box in place of `face`.
+//! The detection relates to its tracking, as in `ioutracker`. It contains its classification, which
+//! is part of it, as in DL Streamer. It does not relate to the classification, because
+//! `objectdetectionoverlay` would then write the first channel at the box instead of `face`.
 
 use gst::glib;
 use gst_analytics::prelude::*;
@@ -28,9 +28,9 @@ use facetrack::blendshape::Blendshapes;
 use facetrack::observation::Observation;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// Adds the faces of a report; `times` has one entry for each. Returns the id of each face's
-/// detection, which its region of interest gets too, so that DL Streamer finds one by the other,
-/// and the number of pieces.
+/// Adds the faces of a report; `times` has one entry for each. Returns the number of pieces, and
+/// the id of each face's detection. The region of interest gets the same id, with which DL Streamer
+/// finds one from the other.
 ///
 /// # Errors
 /// Returns an error if the library refuses a piece.
@@ -113,7 +113,7 @@ fn add_classification(
     buffer: &mut gst::BufferRef,
     blendshapes: &Blendshapes,
 ) -> Result<u32, glib::BoolError> {
-    // DL Streamer's reader refuses a face with a negative one.
+    // DL Streamer's reader refuses a face with a negative value.
     let (levels, quarks): (Vec<_>, Vec<_>) = blendshapes
         .iter()
         .map(|(name, value)| (value.max(0.0), glib::Quark::from_str(name)))

@@ -102,7 +102,7 @@ const SECONDARY_LANDMARKS: [&str; 3] = [
     "secondary-landmark-confidences",
 ];
 
-/// The same in version 1 of the metadata.
+/// The fields of the secondary landmarks in version 1 of the metadata.
 const SECONDARY_LANDMARKS_1: [&str; 3] = ["contour-scheme", "contour", "contour-confidences"];
 
 /// The field with blendshapes before their correction.

@@ -12,7 +12,7 @@ use facetrack::geometry::Point;
 use facetrack::observation::{Landmark, Observation};
 use facetrack::record;
 
-/// Where the analysed picture lies in a frame: where the origin of normalised coordinates is, and
+/// Position and size of the analysed picture in a frame: the origin of normalised coordinates, and
 /// the pixels for each unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -23,7 +23,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The picture fills a frame of this size.
+    /// Creates the scale of a picture that fills a frame of this size.
     pub(super) fn of(width: u32, height: u32) -> Self {
         let [x, y] = [width, height].map(|side| f64::from(side.max(1)));
         let [left, top] = [0.0; 2];
@@ -35,7 +35,7 @@ impl Scale {
         [over(point.x, self.x), over(point.y, self.y)]
     }
 
-    /// Turns every normalised position into pixels.
+    /// Converts every normalised position to pixels.
     pub(super) fn place(self, face: &mut Observation) {
         face.for_each_point(|x, y, z| {
             *x = (f64::from(*x) * self.x + self.left) as f32;
@@ -45,8 +45,8 @@ impl Scale {
     }
 }
 
-/// The fields of a structure, and where the analysed picture lies in the frame that they are read
-/// for.
+/// The fields of a structure, with the position of the analysed picture in the frame for which they
+/// are read.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub(super) structure: &'a gst::StructureRef,
@@ -150,17 +150,17 @@ pub(super) fn malformed(name: &str) -> MetaError {
     MetaError::Malformed(name.to_owned())
 }
 
-/// Floats as a field holds them.
+/// Converts floats to the bytes of a field.
 pub(super) fn bytes(floats: &[f32]) -> glib::Bytes {
     bytes_of_groups(floats, |float| [*float])
 }
 
-/// Points as a field holds them: x, y of each, normalised.
+/// Converts points to the bytes of a field: x, y of each, normalised.
 pub(super) fn bytes_of_points(points: &[Point], scale: Scale) -> glib::Bytes {
     bytes_of_groups(points, |point| scale.normalised(*point))
 }
 
-/// Points with a depth as a field holds them: x, y, z of each, normalised.
+/// Converts points with a depth to the bytes of a field: x, y, z of each, normalised.
 pub(super) fn bytes_of_landmarks(points: &[Landmark], scale: Scale) -> glib::Bytes {
     bytes_of_groups(points, |p| {
         [over(p.x, scale.x), over(p.y, scale.y), over(p.z, scale.x)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds the position of the analysed picture in the frame at hand.
+//! Finds the position of the analysed picture in the current frame.
 //!
 //! GStreamer uses the tags of metadata to decide how an element treats it. All metadata is
 //! transformed on a copy; metadata whose tags depend on the picture's size is transformed on
@@ -19,16 +19,16 @@ use super::fields::{Fields, Scale, malformed};
 /// The name under which the witness is registered.
 pub(super) const WITNESS: &str = "FaceTrackFrame";
 
-/// Its field: an element said that it scaled or converted the picture.
+/// Field of the witness: an element has announced that it scaled or converted the picture.
 const SCALED: &str = "scaled";
 
 /// The record's field for the shape of the analysed pixels.
 pub(super) const PIXEL_ASPECT_RATIO: &str = "pixel-aspect-ratio";
 
-/// How a scaler treats a picture whose aspect ratio differs from its output frame.
+/// Treatment of a picture whose aspect ratio differs from the output frame of a scaler.
 ///
 /// Metadata does not contain this, so a reader has to know it. It makes no difference if the aspect
-/// ratios are the same, which is always so if the caps do not fix the pixel aspect ratio.
+/// ratios are the same, which is always the case if the caps do not fix the pixel aspect ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
     /// The picture keeps its aspect ratio and gets black borders: `videoscale` with its default
@@ -85,7 +85,7 @@ impl From<&VideoInfo> for FrameShape {
 }
 
 impl FrameShape {
-    /// With square pixels.
+    /// Creates a shape with square pixels.
     pub fn square(width: u32, height: u32) -> Self {
         Self {
             width,
@@ -101,7 +101,7 @@ impl FrameShape {
         (stretch != 1.0).then_some(stretch)
     }
 
-    /// That of the frame that was analysed.
+    /// Returns the shape of the analysed frame.
     pub(super) fn from_record(record: Fields<'_>) -> Result<Self, MetaError> {
         let ratio = record.optional(PIXEL_ASPECT_RATIO, Fields::get::<gst::Fraction>)?;
         let shape = Self {
@@ -154,9 +154,9 @@ impl FrameShape {
         })
     }
 
-    /// As `gst_video_convert_scale_set_info` of GStreamer's `gstvideoconvertscale.c` reckons the
-    /// borders. The converter then moves the picture to a whole chroma sample, which is not
-    /// followed: by a pixel, with 4:1:1 by three.
+    /// Computes the borders like `gst_video_convert_scale_set_info` of GStreamer's
+    /// `gstvideoconvertscale.c`. The converter then moves the picture to a whole chroma sample,
+    /// which is not reproduced: by up to one pixel, or three with 4:1:1.
     pub(super) fn between_borders(self, frame: Self) -> Scale {
         let (width, height) = (u128::from(frame.width), u128::from(frame.height));
         let [across, up] = terms(self);
@@ -195,9 +195,9 @@ pub(super) fn register() {
     CustomMeta::register_with_transform(WITNESS, &tags, follow);
 }
 
-/// An element makes `to` of the witness's buffer. From GStreamer 1.28 on it may offer a matrix,
-/// also for what turns and cuts the picture: refused, it offers the scale if it only scales, and
-/// drops the witness if not.
+/// Copies the witness to the buffer `to` of an element. From GStreamer 1.28 on, an element may
+/// offer a matrix, even for a rotation or a crop. If the matrix is refused, the element offers the
+/// scale if it only scales; otherwise it drops the witness.
 fn follow(
     to: &mut gst::BufferRef,
     witness: &CustomMeta,
@@ -212,7 +212,7 @@ fn follow(
     attach(to, scaled || scales).is_ok()
 }
 
-/// Says of a buffer that it is the frame that was analysed, or the same picture in another size.
+/// Marks a buffer as the frame that was analysed, or as the same picture in another size.
 pub(super) fn attach(buffer: &mut gst::BufferRef, scaled: bool) -> Result<(), glib::BoolError> {
     let mut witness = CustomMeta::add(buffer, WITNESS)?;
     witness.mut_structure().set(SCALED, scaled);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Streams without metadata. Elements that read metadata warn of them.
+//! Detects streams without metadata, about which elements that read metadata warn.
 
 use gst::prelude::*;
 
-/// Frames without metadata at a stream's start after which an element posts a warning.
+/// Number of frames without metadata at a stream's start after which an element posts a warning.
 const PATIENCE: u64 = 60;
 
-/// The query whether an element that attaches metadata follows.
+/// Query that an element answers if it attaches metadata.
 const SOURCE_QUERY: &str = "facetrack-meta-source";
 
-/// Whether a stream has brought metadata so far.
+/// Counts the frames of a stream until one has metadata.
 #[derive(Debug, Default)]
 pub(crate) struct MissingMetaCounter {
     frames: u64,
@@ -27,15 +27,15 @@ impl MissingMetaCounter {
         self.is_settled && !has_metadata
     }
 
-    /// The stream ends. Returns whether it had frames, none of them with metadata, and
-    /// [`MissingMetaCounter::count`] has not said so.
+    /// Handles the end of the stream. Returns true if it had frames, none of them with metadata,
+    /// and [`MissingMetaCounter::count`] has not reported this.
     pub(crate) fn end(&mut self) -> bool {
         !std::mem::replace(&mut self.is_settled, true) && self.frames > 0
     }
 }
 
-/// The problem and its remedy. Elements behind the pad `source` are asked whether they attach
-/// metadata, which is too late; the caller must hold no lock.
+/// The problem and its remedy. Asks the elements after the pad `source` if they attach metadata,
+/// which would be too late. The caller must hold no lock.
 pub(crate) fn remedy(source: Option<&gst::Pad>) -> &'static str {
     let query = || gst::query::Custom::new(gst::Structure::new_empty(SOURCE_QUERY));
     if source.is_some_and(|pad| pad.peer_query(&mut query())) {
@@ -58,7 +58,7 @@ pub(crate) fn asks_for_source(query: &gst::QueryRef) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether a stream of these frames is remarked on: while it plays, and at its end.
+    /// Returns if a stream of these frames is reported: while it plays, and at its end.
     fn remarks(frames: impl Iterator<Item = bool>) -> (usize, bool) {
         let mut missing_meta = MissingMetaCounter::default();
         let remarks = frames.filter(|frame| missing_meta.count(*frame)).count();

@@ -18,7 +18,7 @@ use facetrack::report::{FrameReport, TrackedFace};
 /// Type of the regions, and label of their content.
 pub(crate) const TYPE: &str = "face";
 
-/// `label_id`: there is one kind of things.
+/// Value of `label_id`: there is only one kind of objects.
 const LABEL_ID: i32 = 0;
 
 /// `GVA_PRECISION_FP32` of `gva_tensor_meta.h`.
@@ -38,7 +38,7 @@ pub(crate) struct Canvas {
     height: u32,
     left: f32,
     top: f32,
-    /// The size of the report's picture in the frame.
+    /// Size of the report's picture in the frame.
     across: f32,
     down: f32,
 }
@@ -75,7 +75,7 @@ impl Canvas {
     /// The whole pixels that a box touches inside the frame: x, y, width, height.
     pub(crate) fn pixels(self, bbox: &Rect) -> [u32; 4] {
         let [from, to] = self.corners(bbox);
-        // A cast to an integer saturates: what lies left of the frame becomes 0.
+        // A cast to an integer saturates: a position left of the frame becomes 0.
         let x = (from.x.floor() as u32).min(self.width);
         let y = (from.y.floor() as u32).min(self.height);
         let right = (to.x.ceil() as u32).min(self.width);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Since when faces have been seen. A report is of one frame, so that an element remembers it.
+//! Keeps the times since which faces have been seen. A report describes one frame, so the element
+//! has to remember them.
 
 use std::collections::HashMap;
 
 use facetrack::observation::Origin;
 use facetrack::report::{FrameReport, TrackedFace};
 
-/// When a face was seen, in running time.
+/// Running times at which a face was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrackTimes {
-    /// In which frame it came.
+    /// Time of the frame in which the face appeared.
     pub first: gst::ClockTime,
-    /// In which frame it was measured last; one that is held or predicted was measured earlier.
+    /// Time of the frame in which the face was measured last; a face that is held or predicted was
+    /// measured earlier.
     pub last: gst::ClockTime,
 }
 
 impl TrackTimes {
-    /// Of a face about whose past nothing is known.
+    /// Creates the times of a face with an unknown past.
     pub fn at(now: gst::ClockTime) -> Self {
         Self {
             first: now,
@@ -25,7 +27,7 @@ impl TrackTimes {
     }
 }
 
-/// Since when the faces of a stream have been seen.
+/// Times since which the faces of a stream have been seen.
 #[derive(Debug, Default)]
 pub struct TrackHistory {
     tracks: HashMap<u32, TrackTimes>,
@@ -34,8 +36,8 @@ pub struct TrackHistory {
 }
 
 impl TrackHistory {
-    /// Takes notice of a frame's faces, and returns the times of each, in their order. A frame
-    /// without a running time is taken for one at the time of the frame before.
+    /// Notes the faces of a frame, and returns the times of each, in their order. A frame without a
+    /// running time counts as one at the time of the frame before.
     pub fn observe(
         &mut self,
         report: &FrameReport,
@@ -45,12 +47,12 @@ impl TrackHistory {
         report.faces.iter().map(|face| self.track(face)).collect()
     }
 
-    /// Returns true if the face `id` has been seen since it came.
+    /// Returns true if the face `id` has been seen before and has not left.
     pub fn contains(&self, id: u32) -> bool {
         self.tracks.contains_key(&id)
     }
 
-    /// The face `id` has left.
+    /// Handles the end of the face `id`.
     pub fn forget(&mut self, id: u32) {
         self.tracks.remove(&id);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Environment variables of the pipeline that this plugin replaces. They give defaults of options.
+//! Environment variables of the older pipeline of `docs/run.md`. They give defaults of options.
 
 use std::collections::HashMap;
 use std::iter;
@@ -12,8 +12,7 @@ use super::{Defaults, Row, text};
 use facetrack::device::{GpuPolicy, parse_switch};
 use facetrack::engine::EngineKind;
 
-/// Interval, in frames, of profiling lines that a variable switches on, as in the replaced
-/// pipeline.
+/// Interval, in frames, of profiling lines that a variable switches on, as in the older pipeline.
 const PROFILE_INTERVAL: u32 = 20;
 
 /// Variables for an element.
@@ -21,7 +20,7 @@ struct Group {
     element: &'static str,
     /// The engine that the variables are for; `None` for every engine.
     engine: Option<EngineKind>,
-    /// The first valid one of several for an option counts.
+    /// Variables. Of several for one option, the first valid one is used.
     variables: &'static [Variable],
 }
 
@@ -32,9 +31,9 @@ struct Variable {
     rule: Rule,
 }
 
-/// How a variable is read.
+/// Method of reading a variable.
 enum Rule {
-    /// The value of the option. The text describes a further effect.
+    /// The value of the option. The text describes another effect.
     Value(&'static str),
     /// A switch; if it is on, the option has this value.
     Switch(u32),
@@ -42,11 +41,11 @@ enum Rule {
     Integer(i32, i32),
     /// The side of a square that is a multiple of this, or both sides: `640`, `640,640`, `640x640`.
     Square(usize),
-    /// Whatever it is set to, the option has this value.
+    /// If the variable is set to any text, the option has this value.
     Implied(&'static str),
-    /// It does not give a value, but has this effect if the option is not set.
+    /// The variable gives no value, but has this effect if the option is not set.
     Effect(&'static str),
-    /// It has no effect, for this reason.
+    /// The variable has no effect, for this reason.
     Nothing(&'static str),
 }
 
@@ -192,7 +191,7 @@ pub(crate) struct EnvWarning {
 }
 
 impl EnvWarning {
-    /// The warning of a variable that should switch the GPU off or not, and is invalid.
+    /// Returns the warning about an invalid variable that should switch the GPU on or off.
     pub(crate) fn of_gpu_policy(environment: &Environment) -> Option<Self> {
         let (variable, value) = GpuPolicy::invalid_switch(&|name| environment.get(name))?;
         Some(Self {

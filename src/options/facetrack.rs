@@ -49,23 +49,24 @@ facetrack::tracker_words!(enum_field, "GstFaceTrackTracker");
 facetrack::select_words!(enum_field, "GstFaceTrackSelect");
 facetrack::conv_algorithm_search_words!(enum_field, "GstFaceTrackConvAlgorithmSearch");
 
-/// Settings of the element. Those that the domain has another form for are converted when an
+/// Settings of the element. Settings that have another form in the domain are converted when an
 /// engine is loaded.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub(crate) struct FaceTrackSettings {
     #[default(EngineKind::default().name().to_owned())]
     pub engine: String,
     pub config: EngineConfig,
-    /// Used instead of the value in `config`, where `None` stands for the default of the engine.
+    /// Value that is used instead of the one in `config`, where `None` stands for the default of
+    /// the engine.
     #[default(EngineKind::default().entry().nms_threshold)]
     pub nms_threshold: f32,
-    /// As `nms_threshold`.
+    /// Value that is used instead of the one in `config`, like `nms_threshold`.
     pub detect_max_width: u32,
-    /// A list.
+    /// Modules, as a list.
     pub allowed_modules: Option<String>,
     pub calibration_file: Option<PathBuf>,
     pub neutral_file: Option<PathBuf>,
-    /// Without `smoothing`.
+    /// Tuning without `smoothing`.
     pub tuning: Tuning,
     pub smoothing: Smoothing,
     pub one_euro: OneEuro,
@@ -77,16 +78,16 @@ pub(crate) struct FaceTrackSettings {
     pub post_messages: PostMessages,
     /// Frames between two lines in the log; 0 for none.
     pub profile_interval: u32,
-    /// Without the fields that are below.
+    /// Request without the fields below.
     pub request: Request,
     /// A device that is set overrides the environment.
     pub device: Option<String>,
     /// CUDA device; -1 for any, `None` if it is not set.
     pub gpu_id: Option<i32>,
-    /// MiB.
+    /// Memory, MiB.
     #[default(mebibytes(MAX_VRAM))]
     pub gpu_max_vram: u32,
-    /// MiB.
+    /// Memory, MiB.
     #[default(mebibytes(MIN_FREE_VRAM))]
     pub gpu_min_free_vram: u32,
     pub cuda_lib_path: Option<PathBuf>,
@@ -99,7 +100,7 @@ fn mebibytes(bytes: u64) -> u32 {
 impl Defaults for FaceTrackSettings {
     const ELEMENT: &'static str = "facetrack";
 
-    /// In the order of the documentation.
+    /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "engine": engine, playing, checked(check_engine) =>
             "Engine: mediapipe, opencv-haar, opencv-yunet, opencv-yunet-pyfeat, openseeface, eos, insightface or scripted",
@@ -277,7 +278,7 @@ impl Defaults for FaceTrackSettings {
 /// The device that `text` names, and its number.
 ///
 /// # Errors
-/// The expected words.
+/// Returns the expected words.
 pub(crate) fn device(text: &str) -> Result<(DeviceChoice, Option<u32>), String> {
     let expected = || format!("expected auto, cpu, cuda or cuda:<number>, not {text:?}");
     DeviceChoice::parse(text).ok_or_else(expected)

@@ -12,7 +12,7 @@ facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
 /// Settings of the element.
 #[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct OverlaySettings {
-    /// Without the colour.
+    /// Style without the colour.
     pub style: Style,
     pub color: Option<String>,
     #[default(true)]
@@ -22,7 +22,7 @@ pub(crate) struct OverlaySettings {
 impl Defaults for OverlaySettings {
     const ELEMENT: &'static str = "facetrackoverlay";
 
-    /// In the order of the documentation.
+    /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "layers": style.layers, playing => "Layers to draw; 0 = none, and frames pass unchanged",
         "color": color, playing =>

@@ -57,8 +57,8 @@ pub(crate) trait Defaults: Clone + Default + 'static {
     }
 }
 
-/// The properties of an element class, which is never freed: its options, and what can only be
-/// read.
+/// Returns the properties of an element class, which is never freed: its options and its read-only
+/// properties.
 pub(crate) fn properties<S: Defaults, E>(readings: &[Reading<E>]) -> &'static [glib::ParamSpec] {
     let options = S::ROWS.iter().map(Row::param_spec);
     let readings = readings.iter().map(Reading::param_spec);

@@ -18,7 +18,7 @@ pub(crate) struct Row<S: 'static> {
     unit: &'static str,
     range: (f64, f64),
     flags: ParamFlags,
-    /// Engines that do not use this ignore the option.
+    /// Setting of the option; engines that do not use it ignore the option.
     pub setting: Option<Setting>,
     /// True if results depend on the option. Records and keys list only such options.
     pub changes_results: bool,
@@ -96,7 +96,7 @@ impl<S: Defaults> Row<S> {
     /// Reads a value from text.
     ///
     /// # Errors
-    /// The expected form of the text.
+    /// Returns the expected form of the text.
     pub(crate) fn parse(&self, text: &str) -> Result<glib::Value, String> {
         (self.check)(text)?;
         text::parse(&self.param_spec(), text)

@@ -14,7 +14,7 @@ use facetrack::engine::kebab;
 /// Reads the value of a property. Words of enums and flags are in any spelling that [`kebab`] reads.
 ///
 /// # Errors
-/// The expected form of the text.
+/// Returns the expected form of the text.
 pub fn parse(spec: &glib::ParamSpec, text: &str) -> Result<glib::Value, String> {
     let value = if let Some(spec) = spec.downcast_ref::<glib::ParamSpecUInt>() {
         number(text, spec.minimum()..=spec.maximum())

@@ -9,7 +9,7 @@ use super::field::*;
 use super::{Defaults, Row, rows};
 
 choice_field! {
-    /// How the recorded frame of a buffer is found.
+    /// Method of finding the recorded frame of a buffer.
     pub(crate) enum MatchBy, "GstTrackJsonLoadMatch" {
         Auto = "auto": "the time; the frame number if the buffer or the file has no times",
         Pts = "pts": "the time, which also works after seeking and with missing frames",
@@ -22,7 +22,7 @@ choice_field! {
 pub(crate) struct LoadSettings {
     pub location: Option<PathBuf>,
     pub match_by: MatchBy,
-    /// ms.
+    /// Tolerance, ms.
     #[default(2)]
     pub tolerance: u32,
 }
@@ -30,7 +30,7 @@ pub(crate) struct LoadSettings {
 impl Defaults for LoadSettings {
     const ELEMENT: &'static str = "trackjsonload";
 
-    /// In the order of the documentation.
+    /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "location": location =>
             "File to read, written by trackjsonsink with format=dense or format=jsonl",

@@ -47,7 +47,7 @@ pub(crate) struct JsonSinkSettings {
 impl Defaults for JsonSinkSettings {
     const ELEMENT: &'static str = "trackjsonsink";
 
-    /// In the order of the documentation.
+    /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "location": location, cosmetic => "File to write; unset or - = standard output, always as jsonl",
         "format": format => "Format of the record",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Options of the element `trackudpsink`. `host`, `port` and `face-id-offset` are `--ip`, `--port`
-//! and `--face-id-offset` of `facetracker.py`.
+//! Options of the element `trackudpsink`. `host`, `port` and `face-id-offset` correspond to `--ip`,
+//! `--port` and `--face-id-offset` of `facetracker.py`.
 
 use smart_default::SmartDefault;
 
@@ -16,12 +16,12 @@ pub(crate) struct UdpSettings {
     pub protocol: Protocol,
     #[default("127.0.0.1".to_owned())]
     pub host: String,
-    /// 0 for the port of the protocol.
+    /// Port; 0 for the port of the protocol.
     pub port: u32,
     pub mirror: bool,
     #[default("facetrack".to_owned())]
     pub subject: String,
-    /// An address of this machine.
+    /// Address of this machine to listen on.
     pub listen: Option<String>,
     pub face_id_offset: u32,
 }
@@ -29,7 +29,7 @@ pub(crate) struct UdpSettings {
 impl Defaults for UdpSettings {
     const ELEMENT: &'static str = "trackudpsink";
 
-    /// In the order of the documentation.
+    /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "protocol": protocol => "Protocol of the receiver",
         "host": host =>

@@ -63,7 +63,7 @@ static CAT: LazyLock<gst::DebugCategory> =
 /// there are more buffers. Our choice; the rest may be at other times in another container.
 const USUAL_MATCHES: f64 = 0.9;
 
-/// No two of these locks are held at once. `state` belongs to the streaming thread.
+/// The element. No two of these locks are held at once. `state` belongs to the streaming thread.
 #[derive(Default)]
 pub struct TrackJsonLoad {
     options: Mutex<Options<LoadSettings>>,
@@ -159,7 +159,7 @@ impl ObjectImpl for TrackJsonLoad {
 
     fn constructed(&self) {
         self.parent_constructed();
-        // Or the base class takes the flag away from buffers that pass.
+        // Otherwise the base class removes the flag from buffers.
         self.obj().set_gap_aware(true);
     }
 }
@@ -241,7 +241,7 @@ impl BaseTransformImpl for TrackJsonLoad {
         if event.type_() != gst::EventType::Seek {
             return self.parent_src_event(event);
         }
-        // Set first, because the new segment may arrive before the call returns.
+        // The flag is set first, because the new segment may arrive before the call returns.
         self.with(|replaying| replaying.is_sought = true);
         let sought = self.parent_src_event(event);
         if !sought {

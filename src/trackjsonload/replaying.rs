@@ -18,16 +18,16 @@ use facetrack::replay::{Replay, ReplayError, Times};
 use facetrack::report::FrameReport;
 use facetrack_assets::file;
 
-/// Why a record can't be replayed. The message names the file.
+/// Reason why a record can't be replayed. The message names the file.
 #[derive(Debug, Error)]
 pub(super) enum ReplayingError {
-    /// No file is named.
+    /// The location is not set.
     #[error("location is not set. Set it to a file written by trackjsonsink")]
     NoLocation,
-    /// The system refuses the file.
+    /// The system cannot open the file.
     #[error("{path} cannot be opened: {1}. Set location to a file written by trackjsonsink", path = .0.display())]
     Open(PathBuf, #[source] std::io::Error),
-    /// It is a folder, pipe or device.
+    /// The path is a folder, pipe or device.
     #[error("{path} is not a regular file, so it cannot be read in the order of the buffers. Set location to a file written by trackjsonsink", path = .0.display())]
     NotRegular(PathBuf),
     /// The content of the file is invalid.
@@ -38,10 +38,11 @@ pub(super) enum ReplayingError {
     Attach(#[from] glib::BoolError),
 }
 
-/// How far times of a frame may differ between containers, ns: some round them to milliseconds.
+/// Maximum difference of the times of a frame between containers, ns: some round them to
+/// milliseconds.
 const ROUNDING: u64 = 1_000_000;
 
-/// How much of a video may be lost at its beginning, ns. If the first frame seems to be a later one, the
+/// Maximum duration that may be lost at the beginning of a video, ns. If more seems to be lost, the
 /// stream only has other times than the recorded one. Our choice: some damaged frames.
 const MAX_LOST: u64 = 250_000_000;
 
@@ -51,7 +52,7 @@ pub(super) struct Replaying {
     replay: Replay<File>,
     frames: Frames,
     pub(super) counter: Counter,
-    /// Which frames of the stream the sink has counted.
+    /// Frames of the stream that the sink has counted.
     pub(super) shown: Shown,
     /// True if the next segment comes from a seek.
     pub(super) is_sought: bool,
@@ -61,11 +62,11 @@ pub(super) struct Replaying {
     /// True if `times` has the scale of the record.
     is_aligned: bool,
     match_by: MatchBy,
-    /// ns.
+    /// Tolerance, ns.
     tolerance: u64,
-    /// The stream's frames.
+    /// Shape of the stream's frames.
     video: FrameShape,
-    /// Since when the faces have been seen in this pass through the file.
+    /// Times since which the faces have been seen in this pass through the file.
     history: TrackHistory,
 }
 
@@ -95,7 +96,7 @@ impl Replaying {
         })
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub(super) fn len(&self) -> usize {
         self.replay.frames().len()
     }
@@ -141,7 +142,7 @@ impl Replaying {
         }
     }
 
-    /// Attaches the report for a buffer of a segment to it. Returns whether the file has one.
+    /// Attaches the report for a buffer of a segment to it. Returns true if the file has one.
     ///
     /// # Errors
     /// Returns [`ReplayingError::Content`], [`ReplayingError::Attach`].
@@ -193,9 +194,9 @@ impl Replaying {
         self.times.of_frame(buffer.pts())
     }
 
-    /// Finds where the record begins in the stream, from its first frame: as in the recorded file,
-    /// or with this frame. If the stream does not begin with its video, it is as in the recorded file
-    /// or at the stream time 0.
+    /// Finds the position in the stream at which the record begins, from its first frame: as in the
+    /// recorded file, or with this frame. If the stream does not begin with its video, it is as in
+    /// the recorded file or at the stream time 0.
     fn align(&mut self, buffer: &gst::BufferRef, start: u64) {
         let now = self.times.at(buffer.pts());
         let other = (!self.times.is_open()).then_some(start);
@@ -208,7 +209,7 @@ impl Replaying {
         }
     }
 
-    /// Returns true if there is a record for a buffer if the times of the record count from the
+    /// Returns true if the record has a frame for a buffer, provided that its times count from the
     /// stream time `start`, ns.
     fn begins_at(&self, buffer: &gst::BufferRef, start: u64) -> bool {
         let time = self.times.at(buffer.pts());

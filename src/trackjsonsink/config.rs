@@ -12,7 +12,7 @@ use facetrack::record::{BlendshapeProfile, Export, Fields};
 pub(super) struct Config {
     pub(super) destination: Destination,
     pub(super) export: Export,
-    /// As they were set, except for the format on standard output.
+    /// Settings as they were set, except for the format on standard output.
     pub(super) settings: JsonSinkSettings,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frames that are dropped because a sink is late, any sink of the pipeline: decoders and filters
+//! Finds frames that are dropped because any sink of the pipeline is late. Decoders and filters
 //! report each of them on the bus.
 
 use std::collections::VecDeque;
@@ -22,8 +22,8 @@ pub(super) struct Listener {
 }
 
 impl Drops {
-    /// Listens on the bus of the pipeline; `None` without one. Only this bus sees the messages of
-    /// all elements.
+    /// Listens on the bus of the pipeline; `None` if it has none. Only this bus sees the messages
+    /// of all elements.
     pub(super) fn listen(&self, sink: &TrackJsonSink) -> Option<Listener> {
         let bus = pipeline(sink.upcast_ref()).bus()?;
         let (drops, sink) = (self.0.clone(), sink.downgrade());

@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use facetrack::record::ProfileError;
 
-/// Why a record can't be written. The message names the path and the remedy.
+/// Reason why a record can't be written. The message names the path and the remedy.
 #[derive(Debug, Error)]
 pub(super) enum OutputError {
     /// The blendshapes to write are unknown.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// There is a file of that name.
+    /// A file has that name.
     #[error("{path} already exists. Set overwrite=true or another location, or delete the file", path = .0.display())]
     Exists(PathBuf),
     /// A folder has that name.
@@ -32,13 +32,13 @@ pub(super) enum OutputError {
     /// The name of the unfinished file is taken by a link, pipe, device or folder.
     #[error("{path} is not a regular file. Delete it, or set another location", path = .0.display())]
     Special(PathBuf),
-    /// The system refuses the file.
+    /// The system cannot create the file.
     #[error("{path} cannot be created: {1}. {hint}", path = .0.display(), hint = remedy(.1))]
     Create(PathBuf, #[source] io::Error),
-    /// The system refuses a write.
+    /// The system cannot write to the file.
     #[error("writing to {path} failed: {1}. {hint}. Everything written before is kept", path = .0.display(), hint = remedy(.1))]
     Write(PathBuf, #[source] io::Error),
-    /// The pipeline wants the streaming thread back.
+    /// The pipeline has requested the streaming thread.
     #[error("the pipeline stopped before everything was written")]
     Interrupted,
     /// The whole file can't change the first name to the second.
@@ -50,7 +50,7 @@ pub(super) enum OutputError {
     /// The unfinished file or its folder is gone at the end; a copy is at the second path.
     #[error("the unfinished file of {path} or its folder was removed; the record is kept as {rescued}", path = .0.display(), rescued = .1.display())]
     Vanished(PathBuf, PathBuf),
-    /// The same, and it cannot be copied.
+    /// The unfinished file or its folder is gone at the end, and it cannot be copied.
     #[error("the unfinished file of {path} or its folder was removed, and a copy of the record cannot be written to the folder for temporary files: {1}. Record it again", path = .0.display())]
     Lost(PathBuf, #[source] io::Error),
 }

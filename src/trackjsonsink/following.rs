@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The stream that is recorded: the times of its frames, where it is interrupted, and what its tags
-//! say.
+//! Follows the stream that is recorded: the times of its frames, its interruptions and its tags.
 
 use std::time::Duration;
 
@@ -11,16 +10,16 @@ use crate::stream::{self, VideoTimes};
 use facetrack::record::completeness::End;
 use facetrack::record::timeline::Continuity;
 
-/// How much longer than the longest track a tag may say that the video is: some programs leave the
-/// last frame out of the one and not of the other. Our choice: a frame at 20 fps. Tags that were
-/// copied from another file are rarely that close.
+/// Maximum time by which the duration in a tag may exceed the longest track: some programs leave
+/// the last frame out of one of them. Our choice: a frame at 20 fps. Tags that were copied from
+/// another file are rarely that close.
 const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
-/// A stream under way.
+/// A stream that is being recorded.
 #[derive(Default)]
 pub(super) struct Following {
     segment: gst::Segment,
-    /// Which frames count.
+    /// Frames that count.
     pub(super) shown: Shown,
     pub(super) times: VideoTimes,
     /// True if the stream was ended before the video.
@@ -51,8 +50,8 @@ impl Following {
         self.times.begin(segment);
     }
 
-    /// Takes a frame, and returns whether others are lost before it. `may_drop` is true if this
-    /// element may drop late frames itself.
+    /// Takes a frame, and returns if frames are lost before it. `may_drop` is true if this element
+    /// may drop late frames itself.
     pub(super) fn frame(
         &mut self,
         buffer: &gst::BufferRef,
@@ -71,7 +70,8 @@ impl Following {
         continuity
     }
 
-    /// Decoders set the same flag where they drop a late frame and where they cannot decode one.
+    /// Finds out if frames are lost before a buffer. Decoders set the same flag if they drop a late
+    /// frame and if they cannot decode one.
     fn continuity(&mut self, buffer: &gst::BufferRef, may_drop: bool) -> Continuity {
         let goes_on = std::mem::replace(&mut self.goes_on, true) && !self.is_live;
         let continuity = stream::continuity_of(buffer);
@@ -112,7 +112,7 @@ impl Following {
         }
     }
 
-    /// How frames at `pad` still have to be turned for display, as the tag says it.
+    /// Returns the rotation that frames at `pad` still need for display, as in the tag.
     pub(super) fn orientation(&self, pad: &gst::Pad) -> Option<String> {
         let turn = self.orientation.get()?;
         turn.is_due_at(pad).then(|| turn.tag.clone())

@@ -81,17 +81,17 @@ enum State {
     Failed,
 }
 
-/// No two of these locks are held at once.
+/// The element. No two of these locks are held at once.
 #[derive(Default)]
 pub struct TrackJsonSink {
     options: Mutex<Options<JsonSinkSettings>>,
-    /// As it was on the way from NULL to READY.
+    /// Environment at the change from NULL to READY.
     environment: Mutex<Environment>,
     state: Mutex<State>,
-    /// Set while the pipeline wants the streaming thread back, which may hold `state`.
+    /// True while the pipeline requests the streaming thread, which may hold `state`.
     unlocked: Arc<AtomicBool>,
-    /// Set from the beginning of a stop to the next start, as the base class wants the thread back
-    /// only for a moment.
+    /// True from the beginning of a stop to the next start, since the base class requests the
+    /// thread only for a moment.
     stopping: AtomicBool,
     frames: AtomicU64,
     faces: AtomicU64,
@@ -130,12 +130,12 @@ impl TrackJsonSink {
         }
     }
 
-    /// The state is held while a frame is recorded.
+    /// Returns true while a frame is recorded, because the state is locked then.
     pub(super) fn is_recording(&self) -> bool {
         self.state.try_lock().is_err()
     }
 
-    /// The stream ends before the video.
+    /// Notes that the stream ends before the video.
     pub(super) fn end_early(&self) {
         if let State::Recording(recording) = &mut *lock(&self.state) {
             recording.following.ends_early = true;
@@ -214,7 +214,7 @@ impl TrackJsonSink {
                 self.post_error_message(no_frames(pad));
             }
             self.abandon(State::Recording(recording));
-            // Programs that wait for the end of a record that broke off wait for this one.
+            // Programs wait for this message if a record was interrupted.
             return !is_empty;
         }
         if recording.missing_meta.end() {
@@ -235,7 +235,7 @@ impl TrackJsonSink {
         }
     }
 
-    /// Says that the record is finished, and if it lacks something.
+    /// Posts that the record is finished, and what it lacks.
     fn announce(&self, location: &Path, metadata: &Metadata, totals: Totals) {
         let location = location.display().to_string();
         let (frames, faces) = (totals.frames, totals.faces);
@@ -311,7 +311,7 @@ impl TrackJsonSink {
     }
 }
 
-/// How to record all of the video.
+/// Returns the way to record all of the video.
 fn remedy(completeness: &Completeness) -> &'static str {
     if completeness.lacks_only_dropped_frames {
         "Record it without a sink that waits for the clock (sync=false), or let sinks branch off behind facetrack, without qos=true"
@@ -326,7 +326,7 @@ fn reported_errors(event: &gst::event::CustomDownstreamOob) -> u64 {
     report.and_then(|it| it.get("count").ok()).unwrap_or(0)
 }
 
-/// Why nothing is recorded.
+/// Returns the reason why nothing is recorded.
 fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
     let what = match pad.current_caps() {
         Some(_) => "no frame had come",
@@ -380,7 +380,7 @@ impl ObjectImpl for TrackJsonSink {
 
     fn constructed(&self) {
         self.parent_constructed();
-        // As other sinks that write files: as fast as the data comes.
+        // Like other sinks that write files, this one takes data as fast as it comes.
         self.obj().set_sync(false);
     }
 }
@@ -440,8 +440,8 @@ impl BaseSinkImpl for TrackJsonSink {
         Ok(())
     }
 
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
-    /// packed ones.
+    /// Accepts frames of any memory layout, because their pixels are not read. Without this,
+    /// decoders would copy them into packed frames.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

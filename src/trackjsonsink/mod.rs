@@ -16,8 +16,8 @@ mod pipe;
 mod recording;
 mod upstream;
 
-/// Name of a custom event (`GST_EVENT_CUSTOM_DOWNSTREAM_OOB`) that adds its field `count` (uint64) to
-/// the decoding errors of the record: errors that an application knows of, and that are not marked
+/// Name of a custom event (`GST_EVENT_CUSTOM_DOWNSTREAM_OOB`) that adds its field `count` (uint64)
+/// to the decoding errors of the record: errors that an application knows and that are not marked
 /// in the stream.
 pub const DECODE_ERRORS: &str = "facetrack-decode-errors";
 
@@ -43,7 +43,8 @@ impl TrackJsonSink {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).begin_video_at(start);
     }
 
-    /// Expects no more of the video, before the end of a part of it comes.
+    /// Notes that no more of the video is expected. Call it before the end of a part of the video
+    /// arrives.
     pub fn end_early(&self) {
         gst::subclass::prelude::ObjectSubclassIsExt::imp(self).end_early();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where a record goes.
+//! Destination of a record.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use super::partial::{self, RecordFile};
 use super::pipe::PipeWriter;
 use crate::options::{self, Format, JsonSinkSettings};
 
-/// Where a record goes.
+/// Destination of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Destination {
     /// Standard output.
     Stdout,
     /// A pipe or device.
     Special(PathBuf),
-    /// A file that has its name from the start.
+    /// A file that has its final name from the start.
     Direct(PathBuf),
-    /// A file that takes its name when it is whole.
+    /// A file that gets its final name when it is whole.
     Renamed(PathBuf),
 }
 
@@ -66,7 +66,7 @@ impl Destination {
         }
     }
 
-    /// Where a record under way is.
+    /// Returns the path of a record that is being written.
     pub(super) fn partial(&self) -> PathBuf {
         match self {
             Self::Renamed(path) => partial::partial(path),

@@ -27,13 +27,14 @@ const OLD: &str = ".old";
 /// Suffix of the name of a file that is about to replace another one.
 const NEW: &str = ".new";
 
-/// How often a file is opened again because another pipeline has renamed it meanwhile.
+/// Maximum number of times that a file is reopened because another pipeline has renamed it
+/// meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// A regular file that only this pipeline writes. Clones are the same file.
 #[derive(Debug, Clone)]
 pub(super) struct RecordFile {
-    /// Another one after [`Storage::replace_start`].
+    /// The open file, which [`Storage::replace_start`] replaces.
     file: Arc<Mutex<File>>,
     path: PathBuf,
     /// The name for the unfinished file of an earlier run; `None` for a file that has its final
@@ -61,7 +62,7 @@ impl RecordFile {
         for _ in 0..ATTEMPTS {
             let file = open(&path)?;
             if !has_lines(&file).map_err(create)? {
-                // A kill has left it.
+                // A process that was killed has left it.
                 remove_if_there(&with_suffix(&path, NEW)).map_err(create)?;
                 return Ok(Self::new(file, path, Some(old)));
             }
@@ -70,8 +71,8 @@ impl RecordFile {
         Err(OutputError::Busy(path))
     }
 
-    /// Opens the file `path`. Symbolic links are followed. What is in it stays until the first
-    /// write; there may be something only if `overwrite` is set.
+    /// Opens the file `path`. Symbolic links are followed. Its content stays until the first write;
+    /// it may have content only if `overwrite` is set.
     ///
     /// # Errors
     /// Returns [`OutputError::Exists`], [`OutputError::Busy`], [`OutputError::Create`].
@@ -98,7 +99,7 @@ impl RecordFile {
     /// file that has its final name must still be there.
     ///
     /// # Errors
-    /// Returns [`OutputError::Exists`] when there is such a file by now, unless `overwrite` is set;
+    /// Returns [`OutputError::Exists`] if the file exists by now, unless `overwrite` is set;
     /// [`OutputError::Write`], [`OutputError::Rename`], [`OutputError::Vanished`],
     /// [`OutputError::Sync`].
     pub(super) fn finish(&self, path: &Path, overwrite: bool) -> Result<(), OutputError> {
@@ -152,7 +153,7 @@ impl RecordFile {
     /// that was not written to stays.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the system.
     pub(super) fn discard(&self) -> io::Result<()> {
         let file = lock(&self.file);
         let is_untouched = self.old.is_none() && file.metadata()?.len() > 0;

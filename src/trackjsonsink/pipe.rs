@@ -17,19 +17,19 @@ use rustix::io::Errno;
 
 use super::CAT;
 
-/// Time after which it is checked whether the pipeline wants the streaming thread back.
+/// Interval at which requests of the pipeline for the streaming thread are checked.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Number of bytes that a pipe takes without blocking if it takes any (`PIPE_BUF` of Linux).
 const ATOMIC: usize = 4096;
 
-/// A pipe or device. Writes wait for a reader, until the pipeline wants the streaming thread back.
-/// What is left then is written first the next time.
+/// A pipe or device. Writes wait for a reader, until the pipeline requests the streaming thread.
+/// The remaining data is written first the next time.
 pub(super) struct PipeWriter {
     path: PathBuf,
-    /// `None` before a named pipe has a reader.
+    /// The open file; `None` before a named pipe has a reader.
     file: Option<File>,
-    /// Set while the pipeline wants the streaming thread back.
+    /// True while the pipeline requests the streaming thread.
     unlocked: Arc<AtomicBool>,
     pending: Vec<u8>,
 }
@@ -39,7 +39,7 @@ impl PipeWriter {
     /// a reader yet.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the system.
     pub(super) fn open(path: &Path, unlocked: Arc<AtomicBool>) -> io::Result<Self> {
         let mut it = Self {
             path: path.to_owned(),
@@ -54,7 +54,7 @@ impl PipeWriter {
     /// Standard output.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the system.
     pub(super) fn stdout(unlocked: Arc<AtomicBool>) -> io::Result<Self> {
         let handle = io::stdout().as_fd().try_clone_to_owned()?;
         Ok(Self {
@@ -80,8 +80,8 @@ impl PipeWriter {
         }
     }
 
-    /// Writes what is pending, as far as the reader takes it before the pipeline wants the streaming
-    /// thread back.
+    /// Writes pending data, as far as the reader takes it before the pipeline requests the
+    /// streaming thread.
     fn drain(&mut self) -> io::Result<()> {
         while !self.pending.is_empty() && !self.unlocked.load(Ordering::Relaxed) {
             match &mut self.file {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A record under way, fed with buffers.
+//! A record that is being written from buffers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use facetrack::report::{FrameReport, FrameStatus, ReportSource};
 /// Generator in a record without analysed frames.
 const GENERATOR: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
 
-/// A record under way.
+/// A record that is being written.
 pub(super) struct Recording {
     pub(super) record: Record,
     /// The record's file, for its name; `None` for standard output, pipes and devices.
@@ -33,16 +33,16 @@ pub(super) struct Recording {
     /// The stream that is recorded.
     pub(super) following: Following,
     timeline: Timeline,
-    /// Frames per second that the caps say.
+    /// Frames per second by the caps.
     nominal: Option<f64>,
-    /// Set while the pipeline wants the streaming thread back.
+    /// True while the pipeline requests the streaming thread.
     unlocked: Arc<AtomicBool>,
     /// Source of the last frame that had one.
     last_source: Option<Arc<ReportSource>>,
     /// Status of the last analysed frame.
     last_analysis: Option<FrameStatus>,
     pub(super) missing_meta: MissingMetaCounter,
-    /// Hears of dropped frames.
+    /// Listens for dropped frames.
     _listener: Option<Listener>,
     /// True if unreadable metadata was already reported.
     warned: bool,
@@ -134,7 +134,7 @@ impl Recording {
         self.following.begin(segment);
     }
 
-    /// Expects nothing of the next frame's time.
+    /// Notes that the next frame may have any time.
     pub(super) fn flush(&mut self) {
         self.timeline.reset();
         self.following.goes_on = false;
@@ -149,7 +149,7 @@ impl Recording {
     }
 
     /// Records a buffer that counts, and the missing frames before it. `may_drop` is true if this
-    /// element may drop late buffers. Returns whether this buffer shows that the stream has no
+    /// element may drop late buffers. Returns true if this buffer shows that the stream has no
     /// metadata.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Recording {
     }
 
     /// Ends the record, compares it with the promised end of the video, and gives the file its
-    /// final name. Returns what the record says of the video, and its numbers of frames and faces.
+    /// final name. Returns the metadata of the record, and its numbers of frames and faces.
     ///
     /// # Errors
     /// Returns [`OutputError`]. Everything written is kept.
@@ -232,8 +232,9 @@ impl Recording {
         Ok((std::mem::take(self.record.metadata_mut()), totals))
     }
 
-    /// Ends a record that broke off. A file keeps its name for files under way, and is readable.
-    /// Returns its path and the number of its frames; `None` without a frame, or without a file.
+    /// Ends a record that was interrupted. A file keeps the name of an unfinished file, and is
+    /// readable. Returns its path and the number of its frames; `None` without a frame, or without
+    /// a file.
     ///
     /// # Errors
     /// Returns [`OutputError::Write`].
@@ -273,7 +274,7 @@ impl Recording {
                     if self.unlocked.load(Ordering::Relaxed) {
                         return Err(OutputError::Interrupted);
                     }
-                    // The last one may be beyond what GStreamer takes for a time.
+                    // The last time may exceed the maximum time of GStreamer.
                     let timestamp = gst::ClockTime::try_from(Duration::from_nanos(timestamp));
                     let pts = self.following.times.of_frame(timestamp.ok());
                     self.frame(&FrameRecord::empty(FrameStatus::Gap, pts))
@@ -289,8 +290,8 @@ impl Recording {
         }
     }
 
-    /// The report on a buffer, after taking what it says of the stream. Unreadable metadata is
-    /// warned of once.
+    /// Returns the report on a buffer, and applies what it states about the stream. Warns once
+    /// about unreadable metadata.
     fn report(&mut self, buffer: &gst::BufferRef) -> Result<FrameReport, MetaError> {
         let report = FaceTrackMeta::read(buffer);
         match &report {
@@ -315,7 +316,7 @@ impl Recording {
             let frame = FaceTrackMeta::analysed_frame(buffer);
             metadata.pixel_aspect_ratio = frame.and_then(FrameShape::pixel_stretch);
         }
-        // An engine may come to run elsewhere, or be changed.
+        // The engine may move to another device, or be changed.
         if self.last_source.as_ref() != Some(&report.source) {
             metadata.take_source(&report.source);
             self.last_source = Some(report.source.clone());

@@ -34,7 +34,7 @@ pub(super) fn is_live(pad: &gst::Pad) -> bool {
     pad.peer_query(&mut query) && query.result().0
 }
 
-/// The promised extent of the video. A live one promises nothing.
+/// The promised extent of the video. A live video has none.
 pub(super) fn promise(pad: &gst::Pad, following: &Following) -> Promise {
     if following.is_live {
         return Promise::default();

@@ -69,14 +69,14 @@ use facetrack::packet::livelink::MAX_SUBJECT;
 use facetrack::packet::{Encoder, Lack, Protocol, complete_engines};
 use facetrack_assets::lock::lock;
 
-/// No two of these locks are held at once.
+/// The element. No two of these locks are held at once.
 #[derive(SmartDefault)]
 pub struct TrackUdpSink {
     options: Mutex<Options<UdpSettings>>,
-    /// The element in packets that name their sender, a UUID.
+    /// UUID of the element, for packets that name their sender.
     #[default(glib::uuid_string_random().to_string())]
     device: String,
-    /// In PAUSED and PLAYING.
+    /// State of the stream in PAUSED and PLAYING.
     state: Mutex<Option<Sending>>,
     packets_sent: AtomicU64,
     packets_dropped: AtomicU64,
@@ -116,8 +116,8 @@ impl TrackUdpSink {
         Ok(())
     }
 
-    /// Opens the port if it is wanted. A receiver on this machine may have it already, which only
-    /// has to be said.
+    /// Opens the port if it is wanted. A receiver on this machine may already use it, which is only
+    /// reported.
     fn listen(&self, settings: &UdpSettings) -> Result<Option<Listener>, gst::ErrorMessage> {
         let wanted = settings.listen.as_deref();
         let wanted = wanted.filter(|_| settings.protocol == Protocol::IFacialMocap);
@@ -280,11 +280,11 @@ impl ElementImpl for TrackUdpSink {
     }
 }
 
-/// Nothing here waits but the base class, for the clock, and a frame has a limited number of packets,
-/// so there is nothing to unlock.
+/// Only the base class waits, for the clock, and a frame has a limited number of packets. So
+/// `unlock` is not implemented.
 impl BaseSinkImpl for TrackUdpSink {
-    /// Frames of any layout are welcome, as none is read; without this, decoders copy them into
-    /// packed ones.
+    /// Accepts frames of any memory layout, because their pixels are not read. Without this,
+    /// decoders would copy them into packed frames.
     fn propose_allocation(
         &self,
         query: &mut gst::query::Allocation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Receivers of iFacialMocap, which ask for packets.
+//! Listens for receivers of iFacialMocap, which request packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -8,7 +8,7 @@ use super::CAT;
 use super::receiver::Destination;
 use facetrack::packet::ifacialmocap::{PORT, Version};
 
-/// Receivers that are answered at once. Another one takes the place of the first.
+/// Maximum number of receivers that are answered at a time. Another one replaces the first.
 const MAX_ASKERS: usize = 8;
 
 /// Messages read for each frame, so that a flood of them does not hold up the stream.
@@ -55,7 +55,7 @@ impl Listener {
     pub(super) fn read(&mut self) {
         for _ in 0..MAX_MESSAGES {
             let mut message = [0; MAX_MESSAGE];
-            // An error is that there is no message, or that an answer was refused.
+            // An error means that there is no message, or that an answer was refused.
             let Ok((length, mut address)) = self.socket.recv_from(&mut message) else {
                 break;
             };
@@ -69,7 +69,8 @@ impl Listener {
         }
     }
 
-    /// A receiver has one place, whatever its port is, and is answered as it asked last.
+    /// Admits a receiver. It has one entry for all its ports, and gets the answer that it requested
+    /// last.
     fn admit(&mut self, asker: Destination) {
         let is_known = |own: &Destination| own.address.ip() == asker.address.ip();
         if let Some(known) = self.askers.iter_mut().find(|own| is_known(own)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the packets of a face go.
+//! Destinations of the packets of a face.
 
 use std::io;
 
@@ -45,8 +45,8 @@ impl Network {
         listener.filter(|listener| !listener.askers.is_empty())
     }
 
-    /// Hands a packet for a port of one of the [destinations](Network::destinations) to the
-    /// system, without waiting for it. Returns whether the system took it.
+    /// Passes a packet for a port of one of the [destinations](Network::destinations) to the
+    /// system, without waiting for it. Returns true if the system took it.
     pub(super) fn send(&mut self, to: &Destination, port: u16, packet: &[u8]) -> bool {
         let mut address = to.address;
         address.set_port(port);
@@ -58,7 +58,8 @@ impl Network {
         result.is_ok()
     }
 
-    /// The first of several failures is a warning; a network that is away is away for many frames.
+    /// Logs a failure. Only the first of several is a warning, because a failing network fails for
+    /// many frames.
     fn log(&self, result: &io::Result<usize>) {
         let address = self.receiver.address;
         match result {

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use facetrack::packet::ifacialmocap::Version;
 
-/// Where packets go. Nobody needs to be there.
+/// Destination of packets. It need not be reachable.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) socket: UdpSocket,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A stream of faces on its way to receivers.
+//! Sends the faces of a stream to receivers.
 
 use std::time::Duration;
 
@@ -34,18 +34,18 @@ pub(super) struct Sent {
     pub(super) packets: u64,
     /// Packets that the system did not accept.
     pub(super) dropped: u64,
-    /// The stream's first reason to warn of faces.
+    /// The first problem of the stream's faces.
     pub(super) problem: Option<Problem>,
 }
 
-/// Why faces are not sent, or only in part.
+/// Reason why faces are not sent, or only in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// They lack the measurements that a packet needs.
+    /// The faces lack the measurements that a packet needs.
     Unfit,
     /// An engine does not measure everything that moves an avatar.
     Lack(Lack),
-    /// There are more faces than are sent or have a port. The first one has this port.
+    /// More faces are present than can be sent or have a port. The first one has this port.
     TooMany(u16),
 }
 
@@ -70,7 +70,8 @@ impl Sending {
         }
     }
 
-    /// Another stream begins, whose identities have nothing to do with those before.
+    /// Handles the beginning of another stream, whose identities are independent of the earlier
+    /// ones.
     pub(super) fn restart(&mut self) {
         self.slots = Slots::default();
         self.coverage = Coverage::default();
@@ -78,7 +79,7 @@ impl Sending {
         self.missing_meta = MissingMetaCounter::default();
     }
 
-    /// The stream ends. Returns a problem that was not reported yet.
+    /// Handles the end of the stream. Returns a problem that was not reported yet.
     pub(super) fn end(&mut self) -> Option<Problem> {
         self.coverage.end().map(Problem::Lack)
     }
@@ -152,7 +153,7 @@ impl Sending {
         }
     }
 
-    /// Frames without a timestamp follow one another at the frame rate.
+    /// Advances the running time. Frames without a timestamp follow one another at the frame rate.
     fn advance(&mut self, report: &FrameReport, time_of_day: f64, running_time: Option<Duration>) {
         let frame = self.frame;
         let (frames, seconds) = frame.rate;
@@ -176,8 +177,8 @@ impl Sending {
     }
 }
 
-/// `now`, or a moment after `last` where the clock was set back: receivers pass over a packet that
-/// is not later than the one before.
+/// Returns `now`, or a time just after `last` if the clock was set back: receivers ignore a packet
+/// that is not later than the one before.
 fn later(now: f64, last: f64) -> f64 {
     now.max(last.next_up())
 }

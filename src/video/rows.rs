@@ -31,7 +31,7 @@ struct PackedPlane {
 }
 
 impl Packed {
-    /// `None` if a plane of `format` has no component.
+    /// Creates a reader; `None` if a plane of `format` has no component.
     pub(super) fn new(format: VideoFormat, unpacked: Layout) -> Option<Self> {
         let info = VideoFormatInfo::from_format(format);
         let group = VideoInfo::builder(format, ROW_GROUP as u32, 2)
@@ -74,7 +74,7 @@ impl PixelRows for PackedRows<'_> {
         &self.packed.unpacked
     }
 
-    /// GStreamer's function gets copies of the rows, since it reads beyond their end.
+    /// Unpacks rows. GStreamer's function gets copies of them, since it reads beyond their end.
     fn unpack(&self, rows: &mut dyn Iterator<Item = usize>, stride: usize, picture: &mut [u8]) {
         let groups = self.width.div_ceil(ROW_GROUP);
         let packed = self.packed.planes.iter();
@@ -159,7 +159,7 @@ impl<'a> TiledRows<'a> {
         if whole.width() == frame.width() {
             return Self::converted(frame, layout);
         }
-        // Without the metadata, which holds the width.
+        // The copy has no video metadata, because that contains the width.
         let tiles = frame
             .buffer()
             .copy_region(gst::BufferCopyFlags::MEMORY, ..)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Files. Reads those whose paths are not trusted: one may lead to a pipe, or to an endless device.
-//! Names files that several processes write, and makes the names last.
+//! Reads and renames files. Paths are not trusted: one may lead to a pipe, or to a device that
+//! never ends. Renamed files keep their new names after a power failure.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// Links that are followed one after another, as many as by Linux.
+/// Maximum number of links that are followed one after another, as in Linux.
 const MAX_LINKS: usize = 40;
 
 /// Opens the regular file at `path` for reading. Never waits, as for the writer of a pipe.
 ///
 /// # Errors
-/// Those of the system, and [`ErrorKind::InvalidInput`] for anything but a regular file.
+/// Returns [`ErrorKind::InvalidInput`] for anything but a regular file, or the error of the system.
 pub fn open(path: &Path) -> io::Result<File> {
     // Opening a device can have effects.
     check_regular(&fs::metadata(path)?)?;
@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// files in folders that other programs and people write, too.
 ///
 /// # Errors
-/// Those of the system, and [`ErrorKind::InvalidInput`] for anything but a regular file.
+/// Returns [`ErrorKind::InvalidInput`] for anything but a regular file, or the error of the system.
 pub fn open_itself(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => (),
@@ -35,7 +35,7 @@ pub fn open_itself(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     open_with(options, path, NOT_FOLLOWING)
 }
 
-/// The content of the regular file at `path`, of at most `most` bytes. Follows no link at `path`.
+/// Reads the regular file at `path`, which has at most `most` bytes. Follows no link at `path`.
 ///
 /// # Errors
 /// Returns the errors of [`open_itself`] and of [`read_from`].
@@ -43,7 +43,7 @@ pub fn read_itself(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_from(open_itself(OpenOptions::new().read(true), path)?, most)
 }
 
-/// The content of the regular file at `path`, of at most `most` bytes.
+/// Reads the regular file at `path`, which has at most `most` bytes.
 ///
 /// # Errors
 /// Returns the errors of [`open`] and of [`read_from`].
@@ -51,8 +51,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_from(open(path)?, most)
 }
 
-/// Everything from `source`, which has at most `most` bytes. Memory is allocated as bytes arrive,
-/// whatever size is claimed somewhere.
+/// Reads all of `source`, which has at most `most` bytes. Memory is allocated as bytes arrive,
+/// whatever size a header claims.
 ///
 /// # Errors
 /// Returns the errors of `source`, and [`ErrorKind::FileTooLarge`].
@@ -97,7 +97,7 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 /// Returns true if the regular file at `path` is `file`.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let own = same_file::Handle::from_file(file.try_clone()?)?;
     let is_own =
@@ -108,10 +108,10 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Renames a file, unless there is anything at the new path.
+/// Renames a file, unless something exists at the new path.
 ///
 /// # Errors
-/// Those of the system, such as [`ErrorKind::AlreadyExists`].
+/// Returns the error of the system, such as [`ErrorKind::AlreadyExists`].
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rename_without_replacing(from, to) {
         // Not every file system can do it in one step.
@@ -142,7 +142,7 @@ fn rename_without_replacing(_: &Path, _: &Path) -> io::Result<()> {
 /// Removes the file at `path`, if there is one.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -153,7 +153,7 @@ pub fn remove_if_there(path: &Path) -> io::Result<()> {
 /// Returns when the names in the folder of `path` are where a power failure does not reach them.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     match File::open(folder_of(path))?.sync_all() {
         // Some file systems cannot do that for a folder.
@@ -192,13 +192,13 @@ const FOLLOWING: i32 = libc::O_NONBLOCK;
 #[cfg(not(unix))]
 const FOLLOWING: i32 = 0;
 
-/// The same, without following a link.
+/// Flags for opening a file without waiting and without following a link.
 #[cfg(unix)]
 const NOT_FOLLOWING: i32 = libc::O_NONBLOCK | libc::O_NOFOLLOW;
 #[cfg(not(unix))]
 const NOT_FOLLOWING: i32 = 0;
 
-/// The check is for a path that changes meanwhile.
+/// Opens a file and checks that it is still a regular one, since the path may have changed.
 fn open_with(options: &mut OpenOptions, path: &Path, flags: i32) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
@@ -209,7 +209,7 @@ fn open_with(options: &mut OpenOptions, path: &Path, flags: i32) -> io::Result<F
     Ok(file)
 }
 
-/// Paths for a person to read.
+/// Joins paths into a text for messages.
 pub fn listed(paths: &[impl AsRef<Path>]) -> String {
     let paths: Vec<String> = paths
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where model files and ONNX Runtime are looked for.
+//! Finds model files and ONNX Runtime.
 
 mod packs;
 
@@ -18,7 +18,7 @@ pub const MODELS_DIR_VARIABLE: &str = "FACETRACK_MODELS_DIR";
 /// Environment variable with the path of ONNX Runtime's library.
 pub const RUNTIME_VARIABLE: &str = "FACETRACK_ONNXRUNTIME";
 
-/// The same variable of other programs that use ONNX Runtime.
+/// Environment variable with that path in other programs that use ONNX Runtime.
 const SHARED_RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// Environment variable with the interpreter of a Python environment for a GPU: its packages contain
@@ -40,7 +40,8 @@ const SYSTEM_DATA_DIRS: &str = "/usr/local/share:/usr/share";
 /// Names under which the dynamic loader may know ONNX Runtime.
 const LOADER_NAMES: [&str; 2] = ["libonnxruntime.so.1", "libonnxruntime.so"];
 
-/// The environment variable that names ONNX Runtime's library, if one is set; `variable` reads one.
+/// Returns the environment variable that names ONNX Runtime's library, if one is set. `variable`
+/// reads a variable.
 pub fn runtime_variable(
     variable: impl Fn(&'static str) -> Option<OsString>,
 ) -> Option<&'static str> {
@@ -52,18 +53,18 @@ pub fn runtime_variable(
 /// Telemetry of ONNX Runtime in this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Telemetry {
-    /// A library that has telemetry would send it, and is therefore not loaded.
+    /// A library with telemetry would send it, so it is not loaded.
     #[default]
     Possible,
-    /// The environment keeps it off.
+    /// The environment turns telemetry off.
     Off,
 }
 
-/// A model that is in none of the places where it was looked for.
+/// Error for a model that is in none of the searched places.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotFound {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("model file {path} not found{places}", path = path.display(), places = searched(looked))]
     File {
         /// Requested file, or several names of alternatives.
@@ -77,7 +78,7 @@ pub enum NotFound {
         names = listed(names), places = searched(looked)
     )]
     Pack {
-        /// Packs that were looked for.
+        /// Names of the searched packs.
         names: Vec<PathBuf>,
         /// Searched folders.
         looked: Vec<PathBuf>,
@@ -101,7 +102,7 @@ fn searched(folders: &[PathBuf]) -> String {
     }
 }
 
-/// Where models and ONNX Runtime are looked for. By default nowhere.
+/// Folders in which models and ONNX Runtime are searched. The default has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPaths {
     /// Folder of models that is searched first.
@@ -109,11 +110,11 @@ pub struct SearchPaths {
     /// ONNX Runtime's library. It is the only candidate, so that a typing error does not go
     /// unnoticed.
     pub runtime: Option<PathBuf>,
-    /// Whether ONNX Runtime's libraries may have telemetry.
+    /// Says if ONNX Runtime's libraries may have telemetry.
     pub telemetry: Telemetry,
     /// The user's own collection of models.
     pub collection: Option<PathBuf>,
-    /// This project's folder of the user. It holds `models/`, `runtime/` and `samples/`.
+    /// This project's folder in the user's home. It holds `models/`, `runtime/` and `samples/`.
     pub data_dir: Option<PathBuf>,
     /// This project's folders for all users, laid out as `data_dir`.
     pub system_data_dirs: Vec<PathBuf>,
@@ -124,7 +125,7 @@ pub struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// The paths that the environment variables name; `variable` reads one. Empty ones count as
+    /// Takes the paths from the environment variables. `variable` reads one; an empty one counts as
     /// unset.
     ///
     /// - `collection`: `$FACETRACK_MODELS_DIR`
@@ -164,11 +165,11 @@ impl SearchPaths {
         }
     }
 
-    /// The model `file`.
+    /// Returns the path of the model `file`.
     ///
     /// `explicit` is the path of the file (or of a folder that stands for it) and ends the search.
-    /// Otherwise it is looked for in `models_dir`, `collection`, and `models/` of the user's data
-    /// folder and of the system's; in each flat, then in the folder of its `family`.
+    /// Otherwise the file is searched in `models_dir`, `collection`, and `models/` of the user's
+    /// data folder and of the system's; in each flat, then in the folder of its `family`.
     ///
     /// # Errors
     /// Returns [`NotFound::File`], with the folders looked in.
@@ -185,8 +186,8 @@ impl SearchPaths {
         }
     }
 
-    /// The first of `files` that is there: each is looked for as by [`Self::model`] without an
-    /// explicit path.
+    /// Returns the path of the first of `files` that exists. Each is searched as in [`Self::model`]
+    /// without an explicit path.
     ///
     /// # Errors
     /// Returns [`NotFound::File`], with all names and the folders looked in.
@@ -211,7 +212,7 @@ impl SearchPaths {
             })
     }
 
-    /// Paths under which ONNX Runtime may be, best first: `runtime` if it is set; otherwise the
+    /// Paths at which ONNX Runtime may be, best first: `runtime` if it is set; otherwise the
     /// libraries in `runtime/` of the user's data folder and of the system's, and names that the
     /// dynamic loader may know.
     pub fn runtime_candidates(&self) -> Vec<PathBuf> {
@@ -224,7 +225,7 @@ impl SearchPaths {
         fetched.chain(LOADER_NAMES.map(PathBuf::from)).collect()
     }
 
-    /// This project's folders: the user's, then the system's.
+    /// Iterates over this project's folders: the user's, then the system's.
     pub fn data_dirs(&self) -> impl Iterator<Item = &PathBuf> {
         self.data_dir.iter().chain(&self.system_data_dirs)
     }

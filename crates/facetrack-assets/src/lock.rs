@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::file::{is_at, open_itself};
 
-/// How often a file is opened again because another process has removed or renamed it meanwhile.
+/// Maximum number of times that a file is reopened because another process has removed or renamed
+/// it meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// Locks `mutex`, also after a thread has panicked with the lock held. Use it only for data that is
@@ -20,8 +21,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the regular file at `path`, or creates it, and locks it. Follows no link at `path`.
 ///
 /// # Errors
-/// Returns [`ErrorKind::WouldBlock`] if another process has locked it, [`ErrorKind::InvalidInput`]
-/// for anything but a regular file, and errors of the system.
+/// Returns [`ErrorKind::WouldBlock`] if another process has locked the file,
+/// [`ErrorKind::InvalidInput`] for anything but a regular file, or the error of the system.
 pub fn try_lock_file(path: &Path) -> io::Result<File> {
     locked(path, |file| match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
@@ -30,10 +31,11 @@ pub fn try_lock_file(path: &Path) -> io::Result<File> {
     })
 }
 
-/// As [`try_lock_file`], but waits until no other process has locked the file.
+/// Locks the file like [`try_lock_file`], but waits until no other process has locked it.
 ///
 /// # Errors
-/// As [`try_lock_file`]. File systems without locks return an error.
+/// Returns the errors of [`try_lock_file`] except `WouldBlock`, and an error if the file system has
+/// no locks.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     locked(path, File::lock)
 }

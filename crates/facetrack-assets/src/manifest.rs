@@ -19,7 +19,7 @@ pub use fields::{
     Address, DebianName, FieldError, FileName, Member, Platform, Requirement, Sha256,
 };
 
-/// A text that is no manifest. The message names the entry and the field.
+/// Error for a text that is not a manifest. The message names the entry and the field.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ManifestError(String);
@@ -58,10 +58,10 @@ pub struct KnownFile {
     /// listed.
     #[serde(default)]
     pub non_commercial: bool,
-    /// True if it is fetched only on request, by its own name or by the name of its family.
+    /// True if the file is fetched only on request, by its own name or by the name of its family.
     #[serde(default)]
     pub on_request: bool,
-    /// True if it is kept in a folder called as its family, which is used as a whole.
+    /// True if the file is kept in a folder with the name of its family, which is used as a whole.
     #[serde(default)]
     pub is_pack: bool,
     /// Sources of the file, in the order to try.
@@ -86,14 +86,14 @@ pub struct EarlierFile {
     pub size: u64,
 }
 
-/// How a file compares with its entry in the manifest.
+/// Result of the comparison of a file with its entry in the manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// Its bytes are right.
+    /// The file has the size and hash of the entry.
     Right,
-    /// The difference.
+    /// The file differs in the way that the text describes.
     Wrong(String),
 }
 
@@ -110,7 +110,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Its folder in the project's data folder.
+    /// Folder of such files in the project's data folder.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Model => "models",
@@ -120,7 +120,7 @@ impl FileKind {
     }
 }
 
-/// Where a file can be had.
+/// Source of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "SourceFields")]
 pub enum Source {
@@ -147,12 +147,12 @@ pub enum Source {
         /// Path in it.
         member: Member,
     },
-    /// A download as it is.
+    /// A download that is used as it is.
     Url {
         /// Address.
         url: Address,
     },
-    /// A file of this machine, which no manifest lists.
+    /// A file on this machine. Manifests never list such a source.
     Copy(PathBuf),
 }
 
@@ -208,11 +208,11 @@ impl fmt::Display for Source {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Its name in the file; the file's own name where it is the only one.
+    /// Name of the network in the file; the file's own name if the network is the only one.
     pub file: String,
-    /// Tensors that it takes.
+    /// Input tensors.
     pub inputs: Vec<Tensor>,
-    /// Tensors that it yields.
+    /// Output tensors.
     pub outputs: Vec<Tensor>,
 }
 
@@ -273,15 +273,15 @@ impl Manifest {
 }
 
 impl KnownFile {
-    /// Returns true if it is in a package of a registry. Otherwise only its author's server has it,
-    /// which some machines can't reach.
+    /// Returns true if a package of a registry contains the file. Other files are only on their
+    /// author's server, which some machines cannot reach.
     pub fn is_packaged(&self) -> bool {
         self.sources
             .iter()
             .any(|source| matches!(source, Source::Package { .. } | Source::Debian { .. }))
     }
 
-    /// Its path in a folder of such files.
+    /// Path of the file in a folder of models.
     pub fn place(&self) -> PathBuf {
         if self.is_pack {
             [&*self.family, &*self.name].iter().collect()
@@ -297,7 +297,7 @@ impl KnownFile {
     }
 }
 
-/// How the file at `path` compares with the size and the hash of an entry.
+/// Compares the file at `path` with the size and the hash of an entry.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.

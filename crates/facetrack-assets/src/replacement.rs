@@ -28,8 +28,7 @@ impl Replacement {
     /// Begins a file that will be at `path`. A link there is kept, and its target is replaced.
     ///
     /// # Errors
-    /// Returns an error if the folder cannot be written, or something else than a regular file is
-    /// at the path.
+    /// Returns an error if the folder cannot be written, or the path is not a regular file.
     pub fn begin(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other(
@@ -44,8 +43,9 @@ impl Replacement {
         Self::build(&mut builder, path)
     }
 
-    /// As [`begin`](Self::begin), for a path that only this process writes: the new file has the
-    /// name `path` with `suffix`, and one that a killed process left is removed.
+    /// Begins a replacement like [`begin`](Self::begin), for a path that only this process writes.
+    /// The new file has the name `path` with `suffix`. If a killed process left such a file, it is
+    /// removed.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be written.
@@ -67,7 +67,7 @@ impl Replacement {
     /// Gives the new file the owner and the mode of the one that it replaces, if there is one.
     ///
     /// # Errors
-    /// This process may not set that owner.
+    /// Returns an error if this process may not set that owner.
     pub fn resembling(self) -> io::Result<Self> {
         let Ok(old) = fs::metadata(&self.path) else {
             return Ok(self);
@@ -86,7 +86,7 @@ impl Replacement {
         Ok(self)
     }
 
-    /// The file, for writing.
+    /// Returns the file for writing.
     ///
     /// # Errors
     /// Returns an error if the process has too many open files.
@@ -94,10 +94,10 @@ impl Replacement {
         self.file.as_file().try_clone()
     }
 
-    /// Gives the file its name. It is on disk then.
+    /// Gives the file its name. The file is on disk afterwards.
     ///
     /// # Errors
-    /// Errors of the system. An older file at the path is kept then.
+    /// Returns the error of the system. The older file at the path is kept in this case.
     pub fn finish(self) -> io::Result<File> {
         let Self { file, path } = self;
         file.as_file().sync_all()?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A library that every user of the machine can replace.
+/// Error for a library that every user of the machine can replace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{library} is not loaded, because every user can write {writable}", library = library.display(), writable = writable.display())]
 pub struct Replaceable {
@@ -15,7 +15,7 @@ pub struct Replaceable {
     pub writable: PathBuf,
 }
 
-/// Checks a library, what it is a link to, and the folders above both. A bare name, which the
+/// Checks a library, the target if it is a link, and the folders above both. A bare name, which the
 /// dynamic loader searches for, is not checked. Nothing is checked on systems without the
 /// permissions of Unix.
 ///

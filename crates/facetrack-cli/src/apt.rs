@@ -25,7 +25,7 @@ const REMEDY: &str = "sudo apt-get update";
 /// Unpacks a Debian `package` under `scratch`; yields the folder that stands for the root.
 ///
 /// # Errors
-/// One line that says why, with the remedy.
+/// Returns a line with the reason and the remedy.
 pub(crate) fn unpack(package: &DebianName, scratch: &Path) -> Result<PathBuf, String> {
     program::output(program::command(APT).arg("--version"))
         .map_err(|error| format!("{error}: this source needs Debian or a derivative"))?;

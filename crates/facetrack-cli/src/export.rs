@@ -108,7 +108,7 @@ trait Layout {
     /// Returns an error if the format has no place for the frame.
     fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String>;
 
-    /// A measurement that the record lacks and the format needs.
+    /// Returns a measurement that the record lacks and the format needs.
     fn warning(&self) -> Option<&'static str> {
         None
     }
@@ -120,8 +120,8 @@ type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 /// Exports the record, or the records of a folder.
 ///
 /// # Errors
-/// Returns an error if the record cannot be read, has not what the format needs, or the file cannot
-/// be written or is the record.
+/// Returns an error if the record cannot be read, lacks a measurement that the format needs, or the
+/// file cannot be written or is the record.
 ///
 /// Returns a failure if a record of a folder was left out.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {

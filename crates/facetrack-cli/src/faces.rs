@@ -132,7 +132,7 @@ fn visit(
 /// The column with this name.
 ///
 /// # Errors
-/// There is no such key.
+/// Returns an error if the schema has no such key.
 pub(crate) fn column(name: &str) -> Result<Column, String> {
     let (_, key) = key(name).filter(|_| !name.ends_with(ANY)).ok_or(
         "no face has this key. Use the names of keys of a face in the record, such as pose.yaw",
@@ -232,7 +232,7 @@ impl Contents {
                 }
                 Ok(())
             })?;
-            // Reading the face complains about another id.
+            // Other ids are reported when the face is read.
             if let Some(id) = id {
                 *self.areas.entry(id).or_default() += area;
             }
@@ -265,13 +265,13 @@ fn number(id: &str) -> Option<u32> {
 /// A frame of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frame {
-    /// From 1.
+    /// Number of the frame, from 1.
     pub number: u64,
     /// Time of the record, ns.
     pub pts: Option<u64>,
-    /// The same, or computed from the frame rate; ns.
+    /// Time of the record, or computed from the frame rate, ns.
     pub time: Option<u64>,
-    /// True if the engine has analysed it, or repeated its faces.
+    /// True if the engine has analysed the frame, or repeated the faces of another one.
     pub is_analysed: bool,
     pub faces: Vec<Face>,
 }
@@ -284,10 +284,10 @@ pub(crate) struct Face {
 }
 
 impl Frame {
-    /// The time, ns.
+    /// Returns the time, ns.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if the frame has no time.
     pub(crate) fn time(&self) -> Result<u64, String> {
         self.time.ok_or_else(|| {
             let number = self.number;

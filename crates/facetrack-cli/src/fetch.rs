@@ -17,15 +17,14 @@ use crate::{output, packs, places, replaced, size, source, terms};
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
-/// There is no folder for the project's data.
+/// Error if the project's data has no folder.
 const NO_PLACE: &str = "no folder for the files is known: set HOME or XDG_DATA_HOME";
 
 /// Bytes of the largest manifest that is read; this project's has 14 kB.
 const MAX_MANIFEST: u64 = 1 << 20;
 
 /// Fetches the files called `names`, which may be names of families, or all that this machine's
-/// processor can use and that do not have to be asked for, into the folder `to`, or else into the
-/// user's.
+/// processor can use and that need no request, into the folder `to`, or else into the user's.
 ///
 /// # Errors
 /// Returns an error if one of them is not available; the others are fetched nevertheless. Files
@@ -34,7 +33,7 @@ pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> R
     let mut files = chosen(manifest, names)?;
     let root = to.map(Path::to_owned).or_else(places::data_dir);
     let root = root.ok_or(NO_PLACE)?;
-    // Other programs get paths in it, and run elsewhere.
+    // Paths in it are given to programs that run in other folders.
     let root = absolute(&root).map_err(StoreError::at(&root))?;
     let store = Store::open(&root)?;
     output::print_line(format_args!("Files under {}:", root.display()))?;
@@ -69,7 +68,7 @@ pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> R
 }
 
 /// Returns true if fetching fails without `file`. A file that is in no package may be missing,
-/// unless it was named, or a family was named that has no file in a package.
+/// unless the user has named it, or its family if no file of the family is in a package.
 fn is_needed(manifest: &Manifest, file: &KnownFile, names: &[String]) -> bool {
     let is_asked_for = |name: &str| names.iter().any(|own| own == name);
     let is_kept_by_maker = || !manifest.family(&file.family).any(KnownFile::is_packaged);
@@ -137,11 +136,12 @@ fn listed(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{title}{lines}"))
 }
 
-/// Where the file `name` is: models where elements find them, other files in the user's folder or in
-/// one for all users. If it is nowhere, the path that it would be fetched to.
+/// Returns the path of the file `name`: for models, the path where elements find it; for other
+/// files, the path in the user's folder or in one for all users. If the file does not exist,
+/// returns the path to which it would be fetched.
 ///
 /// # Errors
-/// Returns an error if the manifest does not have it.
+/// Returns an error if the manifest does not list the file.
 pub(crate) fn path(manifest: &Manifest, name: &str) -> Result<PathBuf> {
     let file = known(manifest, name)?;
     let paths = places::search_paths();
@@ -195,7 +195,7 @@ fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
 }
 
 /// Fetches `file` unless it is in place: tries the sources in order until one provides the right
-/// bytes. Returns whether it is in place afterwards.
+/// bytes. Returns true if it is in place afterwards.
 fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Result<bool> {
     let (path, size) = (store.place(file), size::human(file.size));
     if store::state(&path, file)? == State::Right {
@@ -236,8 +236,8 @@ fn attempt(store: &Store, file: &KnownFile, source: &Source) -> Result<Result<()
     })
 }
 
-/// Where `file` may come from, in the order to try: packs that were set aside, the user's own
-/// collection, and the manifest's sources.
+/// Sources of `file`, in the order to try: packs that were set aside, the user's own collection,
+/// and the manifest's sources.
 fn sources(file: &KnownFile, aside: &[PathBuf]) -> Vec<Source> {
     let collection = places::search_paths().collection;
     let own = aside.iter().chain(&collection);

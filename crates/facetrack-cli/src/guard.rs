@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
-//! `facetrack guard`, which `facetrack run` calls: runs a command of the user, and leaves nothing of
-//! it behind. When the command ends, or the other process does, which closes standard input, all
-//! programs are ended that the command has started, also those in sessions of their own.
+//! `facetrack guard`, which `facetrack run` calls: runs a command of the user, and leaves none of
+//! its programs running. When the command ends, or when the calling process ends and so closes
+//! standard input, all programs that the command has started are ended, also those in other
+//! sessions.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,8 +25,9 @@ const SIGNALLED: i32 = 128;
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &[OsString]) -> ExitCode {
-    // Without a terminal, programs fail instead of waiting for an answer. Ctrl-C goes to `facetrack
-    // run`, which ends this program. It fails for the leader of a group, started by hand.
+    // Without a terminal, programs fail instead of waiting for an answer. Ctrl-C goes to
+    // `facetrack run`, which ends this program. The call fails if a user starts this program, which
+    // then leads a group.
     let _ = setsid();
     #[cfg(target_os = "linux")]
     // Orphans become children of this process. Without it, only its own children are ended.

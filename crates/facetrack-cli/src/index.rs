@@ -44,8 +44,8 @@ pub(crate) struct IndexArguments {
 /// Writes the index.
 ///
 /// # Errors
-/// A source or record cannot be read, a file cannot be written, or the file of the faces is another
-/// one of the arguments.
+/// Returns an error if a source or record cannot be read, a file cannot be written, or the file of
+/// the faces is also another argument.
 ///
 /// Returns a failure if an entry of a folder was left out.
 pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -101,7 +101,7 @@ fn add_faces(video: &Recorded<'_>, rows: &Rows, add: &mut Add<'_>) -> Result<(),
     Ok(())
 }
 
-/// The index and the sources stay as they are when the faces are written.
+/// Checks that writing the faces does not overwrite the index or a source.
 fn check_faces(arguments: &IndexArguments) -> Result<(), String> {
     let Some(faces) = &arguments.faces else {
         return Ok(());

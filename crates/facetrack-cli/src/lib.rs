@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Tracks faces in many videos, fetches what the plugin needs, says what is missing, and sums up
-//! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no GStreamer to build.
+//! Tracks faces in many videos, fetches what the plugin needs, reports missing files, and sums up
+//! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no
+//! GStreamer to build.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![warn(unreachable_pub)]
@@ -41,7 +42,8 @@ use facetrack_assets::manifest;
 
 use error::StoreError;
 
-/// Exit status where another try is worth it, such as after a full disk. `EX_TEMPFAIL` of sysexits.h.
+/// Exit status after which another try may succeed, such as after a full disk. `EX_TEMPFAIL` of
+/// sysexits.h.
 const TRY_AGAIN: u8 = 75;
 
 /// Tracks faces in many videos, and fetches and checks what the facetrack plugin needs

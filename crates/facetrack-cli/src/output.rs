@@ -34,7 +34,7 @@ pub(crate) fn print_exactly(text: impl Display) -> Result<(), StoreError> {
 /// Prints a line to standard output for another program.
 ///
 /// # Errors
-/// As [`print()`], and when that program has ended.
+/// Returns an error like [`print()`], or if that program has ended.
 pub(crate) fn send_line(text: impl Display) -> Result<(), StoreError> {
     write(&format_args!("{text}\n")).map_err(StoreError::at(Path::new(STANDARD_OUTPUT)))
 }

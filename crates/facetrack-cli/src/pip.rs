@@ -19,7 +19,7 @@ const RETRIES: &str = "2";
 /// Downloads the wheel of a pinned `package` into the empty folder `into`.
 ///
 /// # Errors
-/// One line that says why, with the remedy where pip itself is missing.
+/// Returns a line with the reason, and with the remedy if pip itself is missing.
 pub(crate) fn download(
     package: &Requirement,
     platform: Option<&Platform>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Pipes of other programs. They are not trusted: lines may have any bytes and any length, and a
-//! pipe may stay open after its program has ended.
+//! Pipes of other programs. They are not trusted: lines may contain any bytes and have any length,
+//! and a pipe may stay open after its program has ended.
 
 use std::io::{BufRead, BufReader, Read};
 use std::iter;
@@ -55,7 +55,7 @@ pub(crate) fn shortened(mut message: String) -> String {
     message
 }
 
-/// The last line on a pipe that says something.
+/// Keeps the last line on a pipe that is not empty.
 pub(crate) struct LastLine {
     line: Arc<Mutex<String>>,
     end: Receiver<()>,
@@ -84,7 +84,7 @@ impl LastLine {
 
     /// The last line of a program that has ended; empty without one.
     pub(crate) fn get(&self) -> String {
-        // Nothing is sent: the end of the thread ends this.
+        // Nothing is sent. The call returns when the thread ends.
         let _ = self.end.recv_timeout(REST);
         lock(&self.line).trim().to_owned()
     }

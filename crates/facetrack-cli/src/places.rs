@@ -11,12 +11,12 @@ use walkdir::DirEntry;
 
 use crate::store;
 
-/// Where an element looks for models and ONNX Runtime in this environment.
+/// Returns the folders in which an element searches models and ONNX Runtime in this environment.
 pub(crate) fn search_paths() -> SearchPaths {
     SearchPaths::from_vars(env::var_os)
 }
 
-/// This project's folder of the user.
+/// Returns this project's folder in the user's home.
 pub(crate) fn data_dir() -> Option<PathBuf> {
     search_paths().data_dir
 }

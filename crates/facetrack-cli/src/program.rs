@@ -32,7 +32,8 @@ pub(crate) fn command(name: impl AsRef<OsStr>) -> Command {
 /// Runs a program and returns its standard output.
 ///
 /// # Errors
-/// One line: the program is not installed, or the last line of its standard error.
+/// Returns a line that says that the program is not installed, or the last line of its standard
+/// error.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = name(command);
     command.stdout(Stdio::piped());
@@ -127,7 +128,7 @@ fn not_started(name: &str, error: &io::Error) -> String {
     }
 }
 
-/// The last line that says something, errors before anything else.
+/// Returns the last line that is not empty; lines with errors take precedence.
 fn last_line(text: &str) -> Option<String> {
     let lines = || {
         text.split(['\n', '\r'])

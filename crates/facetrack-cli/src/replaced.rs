@@ -79,7 +79,7 @@ fn remove_telemetry() -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if there is a folder, not a link to one.
+/// Returns true if the path is a folder, not a link to one.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }

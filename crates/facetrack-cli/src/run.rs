@@ -55,13 +55,13 @@ use worker_pool::WorkerPool;
 use crate::error::StoreError;
 use crate::{TRY_AGAIN, output};
 
-/// Exit status of wrong usage, as clap has it.
+/// Exit status of wrong usage, as in clap.
 const USAGE: u8 = 2;
 
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
 const HOPELESS: u8 = 42;
 
-/// How often it is checked whether the run is asked to end.
+/// Interval at which requests to end are checked.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Time for a run to end. Our choice: schedulers often give 10 s or more before they kill. What is
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> 
 /// Checks that parts of a video can be tracked with these options and joined.
 ///
 /// # Errors
-/// The option that prevents it.
+/// Returns the option that does not permit segments.
 fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
     let text = |name| options.get(name).and_then(Value::as_str);
     if let Some(format) = text("format").filter(|format| *format != DENSE) {
@@ -124,7 +124,7 @@ fn check_parts(options: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything that is known before the first video starts.
+/// State of a run before the first video starts.
 struct Run<'a> {
     arguments: &'a RunArguments,
     shard: Shard,
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             });
             let mut events = events.into_iter();
             let followed = events.try_for_each(|event| display.on_event(event));
-            // Nobody is left who would see the results.
+            // The results would not be shown.
             followed.inspect_err(|_| queue.stop(Stop::Terminated))
         })?;
         Ok(queue.stopped())

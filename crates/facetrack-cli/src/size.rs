@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Numbers of bytes for people.
+//! Formats numbers of bytes for people.
 
 const KIB: f64 = 1024.0;
 

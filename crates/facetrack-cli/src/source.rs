@@ -26,7 +26,7 @@ const CANDIDATE: &str = "candidate";
 /// Brings `file` from `source` into the empty folder `scratch`.
 ///
 /// # Errors
-/// One line that says why it is not available there.
+/// Returns a line that says why the file is not available there.
 pub(crate) fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Result<PathBuf, String> {
     let into = scratch.join(CANDIDATE);
     let (member, origin, saved): (&Member, &str, io::Result<()>) = match source {
@@ -69,7 +69,7 @@ fn download(url: &Address, size: u64, into: &Path) -> Result<(), String> {
     }
     command
         .args(["--fail", "--location", "--show-error"])
-        // Also for redirections; and brackets in an address are no patterns.
+        // This also holds for redirections. Brackets in an address are not patterns.
         .args(["--proto", "=https", "--globoff"])
         .args(["--connect-timeout", CONNECT_TIMEOUT, "--retry", "2"])
         .args(["--retry-max-time", RETRY_TIMEOUT])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The project's data folder. A file in it is whole and has the right hash, or has not been
-//! touched.
+//! The project's data folder. Every file that this module writes there is whole and has the right
+//! hash.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -48,7 +48,7 @@ impl Store {
         })
     }
 
-    /// Where `file` belongs.
+    /// Returns the path for `file`.
     pub(crate) fn place(&self, file: &KnownFile) -> PathBuf {
         place(&self.root, file)
     }
@@ -85,12 +85,12 @@ impl Store {
     }
 }
 
-/// Where `file` belongs under the data folder `root`.
+/// Returns the path for `file` under the data folder `root`.
 pub(crate) fn place(root: &Path, file: &KnownFile) -> PathBuf {
     root.join(file.kind.folder()).join(file.place())
 }
 
-/// How the file at `path` compares with its entry.
+/// Compares the file at `path` with its entry.
 ///
 /// # Errors
 /// Returns an error if it cannot be read.

@@ -32,7 +32,7 @@ pub(crate) enum FileFormat {
 }
 
 impl FileFormat {
-    /// End of the names of files.
+    /// Suffix of file names.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -40,10 +40,10 @@ impl FileFormat {
         }
     }
 
-    /// Only a file that begins as one with these columns is replaced.
+    /// Checks that a file to replace begins like one with these columns.
     ///
     /// # Errors
-    /// Names the file and what to do.
+    /// Returns a message with the file and the remedy.
     pub(crate) fn check(self, path: &Path, columns: &[Column]) -> Result<(), String> {
         match self {
             Self::Parquet => check_start(path, PARQUET, "Parquet file"),
@@ -97,10 +97,10 @@ pub(crate) fn write(
     ))?)
 }
 
-/// Only a file that begins with `start`, as an earlier `kind` does, is replaced, or an empty one.
+/// Checks that a file to replace is empty, or begins with `start` as an earlier `kind` does.
 ///
 /// # Errors
-/// Names the file and what to do.
+/// Returns a message with the file and the remedy.
 fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
@@ -119,14 +119,14 @@ fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
 /// Type of the values of a column. Each may be missing in any row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// 64 bits, signed.
+    /// Signed 64-bit integers.
     Integer,
-    /// 64 bits.
+    /// 64-bit floating-point numbers.
     Double,
-    /// 32 bits.
+    /// 32-bit floating-point numbers.
     Float,
     Boolean,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
     /// A list of 32-bit numbers.
     Floats,
@@ -168,7 +168,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// How many values it has.
+    /// Returns the number of values in the cell.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Floats(list) => list.len(),

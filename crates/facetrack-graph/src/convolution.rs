@@ -8,7 +8,7 @@ use super::{Attribute, Graph, Node, Value};
 /// The domain of ONNX Runtime's own operators.
 const MICROSOFT: &str = "com.microsoft";
 
-/// The convolution with an activation in it, an operator of [`MICROSOFT`].
+/// Operator of [`MICROSOFT`]: a convolution with an activation.
 const FUSED: &str = "FusedConv";
 
 /// The attribute that divides the channels.
@@ -25,14 +25,14 @@ pub struct Convolution {
     pub node: Node,
     /// [outputs, inputs of a group, height, width].
     pub weights: Array4<f32>,
-    /// One for each output.
+    /// Bias of each output.
     pub bias: Option<Vec<f32>>,
     /// Groups of channels that do not depend on each other.
     pub groups: usize,
 }
 
 impl Convolution {
-    /// `node` if it is one.
+    /// Returns the convolution that `node` is, if it is one.
     pub fn of(graph: &Graph, node: &Node) -> Option<Self> {
         if !is_convolution(node) {
             return None;
@@ -64,17 +64,17 @@ impl Convolution {
         Self::of(graph, graph.producer(value)?)
     }
 
-    /// The image that it takes.
+    /// The input image.
     pub fn input(&self) -> Value {
         self.node.inputs[0]
     }
 
-    /// Channels that it yields.
+    /// Number of output channels.
     pub fn outputs(&self) -> usize {
         self.weights.dim().0
     }
 
-    /// Channels that each group takes.
+    /// Number of input channels of each group.
     pub fn inputs_of_group(&self) -> usize {
         self.weights.dim().1
     }
@@ -84,8 +84,8 @@ impl Convolution {
         self.weights.shape()[2..] == [1, 1]
     }
 
-    /// Returns true if an output depends on a square around its pixel, and has the extents of the
-    /// image.
+    /// Returns true if each output pixel depends on a square around its position, and the output is
+    /// as large as the image.
     pub fn keeps_size(&self) -> bool {
         let (_, _, height, width) = self.weights.dim();
         let are = |name, value: i64, default| {
@@ -129,7 +129,7 @@ impl Convolution {
         Some(joined)
     }
 
-    /// Returns true if it differs from `other` in weights, groups and the image only.
+    /// Returns true if the convolution differs from `other` only in weights, groups and image.
     pub fn is_like(&self, other: &Self) -> bool {
         let attributes = |own: &Self| -> Vec<Attribute> {
             let all = own.node.attributes.iter();
@@ -148,7 +148,7 @@ impl Convolution {
         output
     }
 
-    /// Puts it into `graph` in place of the node at `index`.
+    /// Replaces the node at `index` of `graph` by this convolution.
     pub fn put(self, graph: &mut Graph, index: usize) {
         let (input, output) = (self.input(), self.node.output());
         graph.nodes[index] = self.into_node(graph, input, output);
@@ -169,7 +169,7 @@ impl Convolution {
         bias.unwrap_or_else(|| vec![0.0; self.outputs()])
     }
 
-    /// The range that its activation limits its outputs to, minimum first. `None` for an activation
+    /// Range to which the activation limits the outputs, minimum first. `None` for an activation
     /// that is not known here.
     pub fn range(&self) -> Option<[f32; 2]> {
         let Some(activation) = self.node.attribute(ACTIVATION) else {

@@ -23,12 +23,12 @@ use proto::{DimensionProto, ModelProto, TensorProto, TypeProto};
 /// Describes an error in a file.
 pub type Reason = String;
 
-/// As in the standard library; the error describes a file.
+/// Result whose error describes a fault of a file.
 pub type Result<T, E = Reason> = std::result::Result<T, E>;
 
 /// Maximum size of the constants of a graph, in bytes, including those that a pass replaced: ten
-/// times the size of the largest network that is changed here. Operators of a file may share a
-/// constant and get one each in the graph, so the size of the file does not limit them.
+/// times the size of the largest network that passes change. Operators of a file may share a
+/// constant but get one each in the graph, so the size of the file does not limit the constants.
 const MAX_CONSTANT_BYTES: usize = 64 << 20;
 
 /// Name and shape of one tensor.
@@ -62,7 +62,7 @@ impl TensorSpec {
 pub struct Value(usize);
 
 impl Value {
-    /// Its position in [`Graph::producers`] and [`Graph::users`].
+    /// Position of the value in [`Graph::producers`] and [`Graph::users`].
     pub fn index(self) -> usize {
         self.0
     }
@@ -74,15 +74,15 @@ pub type Floats = ArrayD<f32>;
 /// An operator.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Operator as ONNX names it.
+    /// Name of the operator in ONNX.
     pub op: String,
-    /// Empty for ONNX itself.
+    /// Domain of the operator; empty for ONNX itself.
     pub domain: String,
-    /// In the order of the operator's definition.
+    /// Inputs or outputs in the order of the operator's definition.
     pub inputs: Vec<Value>,
-    /// At least one.
+    /// Outputs; at least one.
     pub outputs: Vec<Value>,
-    /// In any order.
+    /// Attributes in any order.
     pub attributes: Vec<Attribute>,
 }
 
@@ -92,7 +92,8 @@ impl Node {
         self.op == op && self.domain.is_empty()
     }
 
-    /// Its inputs, if it is the operator `op` of ONNX itself and has `N` of them.
+    /// Returns the inputs of the node if it is the operator `op` of ONNX itself and has `N` of
+    /// them.
     pub fn operands<const N: usize>(&self, op: &str) -> Option<[Value; N]> {
         let inputs = self.inputs.as_slice().try_into().ok();
         inputs.filter(|_| self.is(op))
@@ -128,7 +129,7 @@ struct Info {
 /// An input or output of a graph.
 #[derive(Debug, Clone)]
 pub struct Port {
-    /// The value that goes in or out.
+    /// The value of the input or output.
     pub value: Value,
     kind: Option<TypeProto>,
 }
@@ -139,11 +140,11 @@ pub struct Graph {
     /// Versions that an ONNX file declares; the graph in it is empty.
     versions: ModelProto,
     values: Vec<Info>,
-    /// Operators; those of a file stand after the ones that they depend on.
+    /// Operators. Those of a file come after the operators that they depend on.
     pub nodes: Vec<Node>,
-    /// Inputs in the order in which a run takes them.
+    /// Inputs, in the order of a run's arguments.
     pub inputs: Vec<Port>,
-    /// Outputs in the order in which a run returns them.
+    /// Outputs, in the order of a run's results.
     pub outputs: Vec<Port>,
     constant_bytes: usize,
 }
@@ -204,7 +205,7 @@ impl Graph {
         self.producer(value)?.operands(op)
     }
 
-    /// For each value, the position of the node that yields it.
+    /// Returns, for each value, the position of the node that yields it.
     pub fn producers(&self) -> Vec<Option<usize>> {
         let mut producers = vec![None; self.values.len()];
         for (index, node) in self.nodes.iter().enumerate() {
@@ -215,8 +216,8 @@ impl Graph {
         producers
     }
 
-    /// For each value, the positions of the nodes that take it, one for each time; an output of the
-    /// graph is taken by `usize::MAX`.
+    /// Returns, for each value, the positions of the nodes that take it, as often as they take it.
+    /// `usize::MAX` stands for an output of the graph.
     pub fn users(&self) -> Vec<Vec<usize>> {
         let mut users = vec![Vec::new(); self.values.len()];
         for (index, node) in self.nodes.iter().enumerate() {
@@ -267,7 +268,8 @@ impl Graph {
         self.outputs = values.iter().map(port).collect();
     }
 
-    /// Makes values, images of any size with so many channels, the only inputs.
+    /// Makes the given values the only inputs: images of any size with the given numbers of
+    /// channels.
     pub fn set_images(&mut self, values: &[(Value, usize)]) {
         let port = |(value, channels): &(Value, usize)| Port {
             value: *value,
@@ -399,7 +401,7 @@ impl Graph {
         node.attributes = attributes;
     }
 
-    /// Lets everything that takes `old` take `new`.
+    /// Replaces `old` by `new` in everything that takes it.
     pub fn replace_value(&mut self, old: Value, new: Value) {
         let inputs = self.nodes.iter_mut().flat_map(|node| &mut node.inputs);
         for input in inputs.filter(|input| **input == old) {

@@ -20,7 +20,7 @@ const MAX_STRUCTURE: usize = 1 << 20;
 /// Maximum number of constants.
 const MAX_CONSTANTS: usize = 4096;
 
-/// The name of each graph; ONNX demands one.
+/// Name of each graph, which ONNX requires.
 const GRAPH_NAME: &str = "graph";
 
 impl Graph {
@@ -156,7 +156,7 @@ impl Reader {
     }
 }
 
-/// Refuses a file that takes much more memory once it is read.
+/// Refuses a file that would take much more memory after reading.
 fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("it is larger than {MAX_BYTES} bytes"));

@@ -9,7 +9,7 @@ use prost::Message;
 use super::proto::*;
 use super::{Result, TensorSpec};
 
-/// Nodes whose names are kept.
+/// Number of nodes whose names are kept.
 pub const FIRST_NODES: usize = 8;
 
 /// Maximum number of outputs, and of inputs that are not constants; InsightFace's detectors have
@@ -32,12 +32,12 @@ pub enum Precision {
     Half,
 }
 
-/// The outside of a network.
+/// Inputs, outputs and precision of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OnnxOutline {
-    /// Tensors that a run takes.
+    /// Input tensors.
     pub inputs: Vec<TensorSpec>,
-    /// Tensors that a run yields.
+    /// Output tensors.
     pub outputs: Vec<TensorSpec>,
     /// Names of the first [`FIRST_NODES`] nodes.
     pub first_nodes: Vec<String>,
@@ -65,7 +65,7 @@ impl OnnxOutline {
     /// Reads the outline of the ONNX file `bytes`.
     ///
     /// # Errors
-    /// Returns an error if it is cut short or no ONNX.
+    /// Returns an error if the file is cut short or is not ONNX.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut outline = Self::default();
         let mut constants = HashSet::new();

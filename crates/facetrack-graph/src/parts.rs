@@ -18,11 +18,11 @@ pub struct Parts {
     pub first: Graph,
     /// The other layers: from these values to the outputs.
     pub rest: Graph,
-    /// How the values between the parts depend on the image.
+    /// Dependence on the image of the values between the parts.
     pub border: Border,
 }
 
-/// How values depend on an image, along each axis: value i depends on pixels i·stride − reach to
+/// Dependence of values on an image, along each axis: value i depends on pixels i·stride − reach to
 /// i·stride + reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Border {
@@ -32,7 +32,7 @@ pub struct Border {
     pub reach: usize,
 }
 
-/// How a value depends on the image.
+/// Dependence of a value on the image.
 #[derive(Clone, Copy)]
 struct Place {
     channels: usize,

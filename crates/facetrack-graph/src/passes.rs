@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Passes that make of a graph an equal one that runs faster.
+//! Passes that rewrite a graph into an equivalent one that runs faster.
 
 mod hard_sigmoid;
 mod layer_norm;
@@ -20,7 +20,7 @@ pub const COMMON: &[Pass] = &[
 /// The passes of OpenSeeFace's networks.
 pub const OPENSEEFACE: &[Pass] = &[|graph| at_each_node(graph, hard_sigmoid::fuse)];
 
-/// Lets `change` change each node of the graph by its index, except those that it adds. It returns
+/// Calls `change` for each node of the graph by its index, except those that it adds. It returns
 /// `None` for a node that it leaves as it is.
 fn at_each_node(graph: &mut Graph, change: fn(&mut Graph, usize) -> Option<()>) -> Result<()> {
     for index in 0..graph.nodes.len() {

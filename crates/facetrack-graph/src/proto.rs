@@ -126,7 +126,7 @@ messages! {
 
     TensorTypeProto {
         1 elem_type: i32 [int32];
-        /// If absent, any number of axes.
+        /// Shape; if it is absent, the tensor may have any number of axes.
         2 shape: Option<ShapeProto> [message, optional];
     }
 
@@ -134,9 +134,9 @@ messages! {
         1 dim: Vec<DimensionProto> [message, repeated];
     }
 
-    /// Extent of an axis; with neither field, any.
+    /// Extent of an axis. Without both fields, the axis may have any length.
     DimensionProto {
-        /// Its length.
+        /// Length of the axis.
         1 value: Option<i64> [int64, optional];
         /// A name for a length that is not fixed.
         2 parameter: Option<String> [string, optional];
@@ -217,7 +217,7 @@ impl TypeProto {
         }
     }
 
-    /// Returns true if it is a tensor of 32-bit floats.
+    /// Returns true if the type is a tensor of 32-bit floats.
     pub fn is_of_floats(&self) -> bool {
         let tensor = self.tensor_type.as_ref();
         tensor.is_some_and(|tensor| tensor.elem_type == FLOAT)
@@ -240,7 +240,7 @@ impl TypeProto {
 }
 
 impl DimensionProto {
-    /// An axis of this length; of any if it is `None`.
+    /// Creates an axis of this length, or of any length if it is `None`.
     pub fn of(length: Option<usize>) -> Self {
         Self {
             value: length.map(|length| length as i64),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The convolutions at OpenSeeFace's networks' ends: one with several filters per channel, and one
-//! of single pixels after it, both in groups.
+//! The last convolutions of OpenSeeFace's networks: one with several filters per channel, and then
+//! one of single pixels, both in groups.
 
 use std::ops::Range;
 

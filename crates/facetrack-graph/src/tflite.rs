@@ -14,8 +14,8 @@ use super::{Graph, Result, passes};
 /// Reads the `.tflite` file `bytes`.
 ///
 /// # Errors
-/// Returns an error if it is damaged, or has operators that MediaPipe's face networks do not have;
-/// the message names the operator.
+/// Returns an error if the file is damaged, or has operators that MediaPipe's face networks do not
+/// have; the message names the operator.
 pub fn read(bytes: &[u8]) -> Result<Graph> {
     graph(&schema::Network::parse(bytes)?)
 }

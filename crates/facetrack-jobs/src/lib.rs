@@ -41,7 +41,7 @@ pub struct Setup {
 pub struct TrackRequest {
     /// The video.
     pub video: PathBuf,
-    /// Its name in the record.
+    /// Name of the video in the record.
     pub name: String,
     /// The record to write. An existing one is replaced.
     pub record: PathBuf,
@@ -63,7 +63,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns true if this is the whole video.
+    /// Returns true if the segment is the whole video.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
@@ -82,7 +82,8 @@ pub enum Answer {
     Progress(Progress),
     /// The video has ended.
     Done(Box<Outcome>),
-    /// Duration of a video that can be played from any frame, s, or why it cannot be.
+    /// Duration, in seconds, of a video that can be played from any frame, or the reason why it
+    /// cannot be.
     Measured(Result<f64, String>),
 }
 
@@ -93,7 +94,7 @@ pub struct Ready {
     pub engine: String,
     /// Device that it runs on.
     pub device: String,
-    /// Why it runs on that device.
+    /// Reason for that device.
     pub device_reason: String,
     /// SHA-256 of each model file, by file name.
     pub models: BTreeMap<String, String>,
@@ -101,24 +102,24 @@ pub struct Ready {
     pub options: Map<String, Value>,
 }
 
-/// Why a worker cannot start.
+/// Reason why a worker cannot start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SetupError {
     /// The reason and the remedy.
     pub message: String,
-    /// True if a setting is wrong.
+    /// True if a setting is invalid.
     pub is_usage: bool,
 }
 
 impl SetupError {
-    /// A setting is wrong.
+    /// Creates an error about an invalid setting.
     #[must_use]
     pub fn usage(message: String) -> Self {
         let is_usage = true;
         Self { message, is_usage }
     }
 
-    /// Something else is wrong.
+    /// Creates an error with another reason.
     #[must_use]
     pub fn other(reason: impl ToString) -> Self {
         let (message, is_usage) = (reason.to_string(), false);
@@ -137,7 +138,7 @@ pub struct Progress {
     pub duration: Option<f64>,
 }
 
-/// State of a video in the end.
+/// Final state of a video.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -152,7 +153,7 @@ pub enum Status {
     /// Tracking failed. Another attempt may succeed.
     #[default]
     Failed,
-    /// Not tracked, because something else has the name of the record.
+    /// Not tracked, because another file has the name of the record.
     Skipped,
 }
 
@@ -177,7 +178,7 @@ impl Status {
     }
 }
 
-/// Why a video failed, where the command treats failures differently.
+/// Cause of a failure that the command treats in a special way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -187,9 +188,9 @@ pub enum Cause {
     Unreadable,
     /// The disk is full.
     OutOfSpace,
-    /// The command asked for it.
+    /// The command stopped the video.
     Stopped,
-    /// Its pipeline cannot be stopped. The worker is of no more use.
+    /// The pipeline of the video cannot be stopped, so the worker cannot be used any more.
     Stalled,
 }
 
@@ -217,13 +218,13 @@ pub struct Outcome {
     pub video_seconds: Option<f64>,
     /// CPU time, s.
     pub cpu_seconds: f64,
-    /// What is missing, or why nothing was recorded.
+    /// Description of what is missing, or the reason why nothing was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The cause of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Statements about the whole video, for a part.
+    /// For a segment: statements about the whole video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
     /// Tracked frames before the part.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The inner loops: a row of an image at a time.
+//! The inner loops, which compute one row of an image at a time.
 //!
 //! A row lies in memory in blocks of [`BLOCK`] channels: all pixels of the first block, then all
 //! pixels of the next. So a kernel that has one filter for each channel reads a contiguous piece.
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use fearless_simd::{SimdFloat, prelude::*};
 
-/// Channels of an image in memory are a multiple of this.
+/// Divisor of the number of channels of an image in memory.
 pub(crate) const LANES: usize = 8;
 
 /// Channels of a block. The last block of a row may have [`LANES`].
@@ -26,7 +26,7 @@ pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(LANES)
 }
 
-/// How a row of an image lies in memory.
+/// Memory layout of a row of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub width: usize,
@@ -84,7 +84,7 @@ impl Layout {
 
 /// The rows of an image that a row of pixels is computed from.
 pub(crate) struct Row<'a> {
-    /// One for each row of the kernel.
+    /// A row of the image for each row of the kernel.
     pub rows: &'a [&'a [f32]],
     pub layout: Layout,
     /// The first pixel that is read, margins included.
@@ -96,7 +96,7 @@ pub(crate) struct Row<'a> {
 /// A function of the sums of a layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Activation {
-    /// Nothing.
+    /// No activation.
     #[default]
     Linear,
     /// The nearest number in this range.
@@ -108,7 +108,7 @@ pub(crate) enum Activation {
 }
 
 impl Activation {
-    /// The negative numbers stay 0.
+    /// Returns the activation that replaces negative numbers by 0.
     pub(crate) fn relu() -> Self {
         Self::Clip(0.0, f32::INFINITY)
     }
@@ -119,7 +119,7 @@ pub(crate) trait Vector<S: Simd>: SimdFloat<S, Element = f32> {}
 
 impl<S: Simd, V: SimdFloat<S, Element = f32>> Vector<S> for V {}
 
-/// Hands on the sums of the pixels and vectors of channels of a tile, after the activation.
+/// Passes on the sums of a tile, for each pixel and each vector of channels, after the activation.
 /// `first` is the first of the channels.
 #[inline(always)]
 fn finish<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(

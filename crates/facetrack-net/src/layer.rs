@@ -7,19 +7,20 @@ use crate::kernel::dense::Weights;
 use crate::kernel::depthwise::Filters;
 use crate::kernel::{Activation, padded};
 
-/// Most rows and columns of an image.
+/// Maximum number of rows and of columns of an image.
 const MAX_EXTENT: usize = 1 << 14;
 
-/// Most channels of an image: more than four times as many as the largest known network has.
+/// Maximum number of channels of an image: more than four times as many as the largest known
+/// network has.
 pub(crate) const MAX_CHANNELS: usize = 1 << 12;
 
-/// Most floats of an image, and of all images that are kept at a time: 1 GiB.
+/// Maximum number of floats of an image, and of all images that are kept at a time: 1 GiB.
 pub(crate) const MAX_FLOATS: usize = 1 << 28;
 
-/// Most rows of a kernel.
+/// Maximum number of rows of a kernel.
 pub(crate) const MAX_KERNEL: usize = 8;
 
-/// Most rows or columns of zeros at each side of an image.
+/// Maximum number of rows or columns of zeros at each side of an image.
 pub(crate) const MAX_PADDING: usize = 64;
 
 /// Number of a tensor.
@@ -33,7 +34,7 @@ pub(crate) struct Shape {
     pub channels: usize,
     /// Channels in memory.
     pub stored: usize,
-    /// True if each row has one channel behind the other.
+    /// True if each row has its channels one after the other.
     pub is_planar: bool,
 }
 
@@ -69,7 +70,7 @@ impl Shape {
     }
 }
 
-/// Where a kernel is applied: [vertically, horizontally].
+/// Size, steps and padding of a kernel: [vertical, horizontal].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     pub kernel: [usize; 2],
@@ -107,20 +108,20 @@ impl Window {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Extent {
     Fixed(usize),
-    /// That of a tensor along the axis, of batch, channels, height and width.
+    /// The extent of a tensor along an axis of batch, channels, height and width.
     Of(Id, usize),
-    /// That of the input times a number.
+    /// The extent of the input times a number.
     Times(f32),
-    /// As many as the other extents leave.
+    /// The extent that follows from the number of elements and the other extents.
     Rest,
 }
 
-/// How an image is enlarged.
+/// Method of enlarging an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interpolation {
-    /// The pixel whose position, rounded down, is the same.
+    /// Takes the pixel whose position, rounded down, is the same.
     Nearest,
-    /// Linear, with the centres of the corner pixels in place.
+    /// Interpolates linearly; the centres of the corner pixels keep their positions.
     AlignedCorners,
 }
 
@@ -146,7 +147,7 @@ impl Arithmetic {
     }
 }
 
-/// Along which axis a matrix is reduced.
+/// Axis along which a matrix is reduced, and the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reduction {
     /// The mean of each column.

@@ -29,8 +29,8 @@ pub type Spawn<'a> = dyn Fn(Box<dyn FnOnce() + Send>) + 'a;
 /// Number of other image sizes whose memory is kept.
 const SIZES: usize = 4;
 
-/// Fewest products of each thread of a run: 0.2 to 0.3 ms. OpenSeeFace's gaze and InsightFace's
-/// genderage, which have half as many, take longer on two threads than on one.
+/// Minimum number of products of each thread of a run, which take 0.2 to 0.3 ms. OpenSeeFace's gaze
+/// and InsightFace's genderage, which have half as many, take longer on two threads than on one.
 const LEAST_WORK: usize = 10_000_000;
 
 /// A network that is ready to run, by several threads at once.
@@ -42,9 +42,9 @@ pub struct Network {
     level: Level,
     /// Memory of runs, the last used one last.
     states: Mutex<Vec<Arc<State>>>,
-    /// Most runs whose memory is kept.
+    /// Maximum number of runs whose memory is kept.
     most_states: usize,
-    /// Fewest products of a thread.
+    /// Minimum number of products of a thread.
     least_work: usize,
 }
 
@@ -65,15 +65,15 @@ impl Network {
         })
     }
 
-    /// The network with kernels for the instruction set of `level`, not for the best one.
+    /// Returns the network with kernels for the instruction set of `level` instead of the best one.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// The network with another minimum number of products for each thread of a run. With the
-    /// default, several threads are faster than one.
+    /// Returns the network with another minimum number of products for each thread of a run. With
+    /// the default, several threads are faster than one.
     #[must_use]
     pub fn with_least_work(mut self, products: usize) -> Self {
         self.least_work = products;
@@ -93,17 +93,17 @@ impl Network {
     /// Runs the network once. Of several images, one is processed after the other.
     ///
     /// # Errors
-    /// Inputs that do not fit the network.
+    /// Returns an error if the inputs do not fit the network.
     pub fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, String> {
         self.run_on(inputs, 1, &drop)
     }
 
-    /// Runs the network on several threads: this one, and those that call the functions that it gives
-    /// to `spawn`. There are at most `threads` − 1 functions, and it waits for none that has not begun.
-    /// [`Network::run`] has the same outputs.
+    /// Runs the network on several threads: this one, and those that call the functions that it
+    /// gives to `spawn`. It gives `spawn` at most `threads` − 1 functions, and does not wait for
+    /// functions that have not begun. [`Network::run`] has the same outputs.
     ///
     /// # Errors
-    /// Inputs that do not fit the network; a panic on another thread.
+    /// Returns an error if the inputs do not fit the network, or if another thread panics.
     pub fn run_on(
         &self,
         inputs: &[ArrayViewD<'_, f32>],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Makes layers of a graph's nodes.
+//! Converts the nodes of a graph to layers.
 
 mod activation;
 mod convolution;
@@ -26,10 +26,11 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// The axis of the channels in a graph.
 const CHANNELS: usize = 1;
 
-/// Most layers of a network: ten times as many as the largest known one has.
+/// Maximum number of layers of a network: ten times as many as the largest known one has.
 const MAX_LAYERS: usize = 4096;
 
-/// Most packed weights of a network: about ten times as many as the largest known one has.
+/// Maximum number of packed weights of a network: about ten times as many as the largest known one
+/// has.
 const MAX_WEIGHTS: usize = 1 << 25;
 
 /// The layers of a network, and its tensors.
@@ -47,9 +48,9 @@ pub(crate) struct Layers {
 pub(crate) struct Input {
     pub id: Id,
     pub channels: usize,
-    /// How it comes.
+    /// Order of its elements.
     pub order: Order,
-    /// Channels in memory, and whether each row has one channel behind the other.
+    /// Channels in memory.
     pub stored: usize,
     pub is_planar: bool,
     /// The factor that its elements are multiplied by, and the number that is added then.
@@ -69,7 +70,7 @@ pub(crate) enum Order {
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     pub pieces: Vec<Piece>,
-    /// Its shape in the graph; empty if that depends on the image.
+    /// Shape of the output in the graph; empty if it depends on the image.
     pub declared: Vec<usize>,
     /// The extents of a list.
     pub extents: Option<Vec<Extent>>,
@@ -82,7 +83,7 @@ pub(crate) struct Piece {
     pub order: Order,
 }
 
-/// A value of the graph as the layers know it.
+/// Form of a value of the graph in the layers.
 #[derive(Debug, Clone)]
 enum Form {
     Tensor(Piece),
@@ -96,7 +97,7 @@ enum Form {
     Numbers(Vec<f32>),
 }
 
-/// Makes layers of `graph`, whose nodes are sorted.
+/// Converts `graph`, whose nodes are sorted, to layers.
 pub(crate) fn lower(graph: &Graph) -> Result<Layers> {
     let mut lowering = Lowering {
         graph,
@@ -125,14 +126,14 @@ pub(crate) fn lower(graph: &Graph) -> Result<Layers> {
 /// The layers of the nodes so far.
 struct Lowering<'a> {
     graph: &'a Graph,
-    /// For each value, the nodes that take it.
+    /// The nodes that take each value.
     users: Vec<Vec<usize>>,
     layers: Layers,
     /// The values that are known.
     forms: HashMap<Value, Form>,
-    /// Of each tensor: channels, and channels in memory.
+    /// For each tensor: channels, and channels in memory.
     channels: Vec<(usize, usize)>,
-    /// Of each tensor, if the inputs have fixed extents.
+    /// Shape of each tensor, if the inputs have fixed extents.
     shapes: Vec<Option<Shape>>,
     /// Packed weights so far.
     weights: usize,

@@ -20,7 +20,7 @@ pub(crate) use bands::owner;
 /// Bytes of rows and weights that a chain may need: some of the second cache.
 const CHAIN_BYTES: usize = 256 << 10;
 
-/// Most layers in a chain; the time that planning takes grows with it.
+/// Maximum number of layers in a chain. The time for planning grows with it.
 const CHAIN_LAYERS: usize = 12;
 
 /// A row of a layer's output to compute.
@@ -30,7 +30,7 @@ pub(crate) struct Work {
     pub row: u32,
 }
 
-/// Where the rows of a tensor are kept.
+/// Memory of the rows of a tensor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub shape: Shape,
@@ -43,7 +43,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// How a row lies in memory.
+    /// Memory layout of a row.
     pub(crate) fn layout(&self) -> Layout {
         Layout {
             width: self.shape.width,
@@ -53,20 +53,20 @@ impl Place {
         }
     }
 
-    /// Where the row begins, margins included.
+    /// Position at which the row begins, margins included.
     pub(crate) fn start(&self, row: usize) -> usize {
         row % self.rows * self.layout().len()
     }
 }
 
-/// What is done, in this order.
+/// A step of a run.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// Sets the margins of a tensor to 0.
     Clear(Id),
     /// Computes rows.
     Compute(Vec<Work>),
-    /// Hands these rows of a tensor to another band, as the copy with this number.
+    /// Copies these rows of a tensor for another band, as the copy with this number.
     Send(Id, Range<usize>, usize),
     /// Takes these rows of a tensor from another band.
     Receive(Id, Range<usize>, usize),
@@ -86,7 +86,7 @@ pub(crate) struct Band {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub bands: Vec<Band>,
-    /// Lengths of the copies that bands hand to one another.
+    /// Lengths of the copies for other bands.
     pub copies: Vec<usize>,
     /// Floats of the longest row.
     pub longest: usize,
@@ -256,7 +256,7 @@ fn kept(layer: &Layer, shapes: &[Shape]) -> usize {
     weights + layer.inputs.first().map_or(0, |input| rows * line(input))
 }
 
-/// Which layer yields a tensor, and how many take it.
+/// The layer that yields a tensor, and the number of layers that take it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Use {
     producer: usize,
@@ -276,8 +276,8 @@ fn uses(network: &Layers) -> Vec<Use> {
     uses
 }
 
-/// Returns true if a chain begins with `layer`, which follows `before`: its input has to be there
-/// as a whole, or is used again later and has to be kept anyway.
+/// Returns true if a chain begins with `layer`, which follows `before`: `layer` needs its whole
+/// input, or the input is used again later and has to be kept anyway.
 fn begins(layer: &Layer, before: &Layer, uses: &[Use], shapes: &[Shape]) -> bool {
     let is_whole = matches!(layer.operator, Operator::Mean | Operator::Scale);
     let input = layer.inputs.first();

@@ -14,29 +14,29 @@ use crate::layer::{
 use crate::lower::{Input, Layers, Order, Output};
 use crate::plan::{self, Place, Plan, Step, Work, owner};
 
-/// Looks for work before a waiting thread gives its processor to others: some 25 µs.
+/// Number of times that a waiting thread looks for work before it yields its processor: some 25 µs.
 const SPINS: usize = 1000;
 
 /// Memory of one run at a time.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Each in an allocation of its own, because several threads write to them at a time.
+    /// Memory of the bands, each in a separate allocation because several threads write at a time.
     bands: Vec<Mutex<Box<Band>>>,
     /// Number of stages of a run.
     stages: usize,
-    /// For each band, the number of stages after its last step.
+    /// Number of stages after the last step of each band.
     idle: Vec<usize>,
     /// Number of stages that each band is done with, in all runs.
     done: Vec<AtomicUsize>,
     /// Number of stages that each band has to do, in all runs.
     goal: AtomicUsize,
-    /// Rows that bands hand to one another.
+    /// Rows that are copied between bands.
     copies: Vec<Mutex<Vec<f32>>>,
-    /// Of all tensors.
+    /// Shapes of all tensors.
     shapes: Vec<Shape>,
     /// Heights and widths of the inputs.
     extents: Vec<[usize; 2]>,
-    /// Most threads of a run.
+    /// Maximum number of threads of a run.
     threads: usize,
 }
 
@@ -83,7 +83,7 @@ impl State {
         self.bands.len()
     }
 
-    /// Lets a run begin. All stages of the one before are done.
+    /// Begins a run, after all stages of the one before.
     pub(crate) fn begin(&self) {
         self.goal.fetch_add(self.stages, Ordering::AcqRel);
     }
@@ -631,7 +631,7 @@ impl Band {
                     *sum /= input.shape.width as f32;
                 }
             }
-            // `compute` has done them, or the run before.
+            // `compute` has done them, or the previous run has.
             Operator::Load(_)
             | Operator::Dense(..)
             | Operator::Depthwise(..)

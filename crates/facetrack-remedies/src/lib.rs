@@ -35,7 +35,7 @@ pub fn fetch_command(file: &KnownFile) -> String {
     }
 }
 
-/// The message for a user of the element: the error, and what to do about it.
+/// Returns the message for users of the element: the error and the remedy.
 pub fn message(error: &EngineError) -> String {
     match error {
         EngineError::Model(source) => with_remedy(source, "model"),
@@ -49,7 +49,7 @@ pub fn message(error: &EngineError) -> String {
     }
 }
 
-/// The remedy for a setting that contradicts others, as a further sentence; nothing for others.
+/// The remedy for a setting that contradicts others, as another sentence; empty for other settings.
 fn for_setting(setting: &str) -> &'static str {
     match setting {
         "deterministic" => ". Unset `tensorrt` or `deterministic`",
@@ -157,7 +157,7 @@ fn property(role: ModelRole) -> &'static str {
     }
 }
 
-/// The error of the model that `property` sets, and what to do about it.
+/// Returns the error of the model that `property` sets, and the remedy.
 fn with_remedy(error: &ModelError, property: &str) -> String {
     let get_again = |path, wanted, other| {
         format!(
@@ -201,8 +201,8 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
     format!("{error}. {remedy}")
 }
 
-/// How to get a missing model. A model that was searched for by name may be one that is never
-/// fetched.
+/// Returns the way to get a missing model. A model that was searched by name may be one that is
+/// never fetched.
 fn get(path: &Path) -> String {
     let names = path.to_string_lossy();
     let mut fetched = manifest::manifest().files.iter().map(|file| &*file.name);

@@ -4,7 +4,7 @@
 //!
 //! [`Analyzer::begin_frame`] looks for a hard cut, and [`Analyzer::find`] for faces.
 //! [`Analyzer::complete`] needs the frames in order, but not their pixels: all that it needs of a
-//! frame is in [`Detections`]. So further frames may be searched before a frame is completed:
+//! frame is in [`Detections`]. So more frames may be searched before a frame is completed:
 //! [`Workers`](super::workers::Workers) do so in parallel if [`Finder::is_independent`].
 //! [`Analyzer::analyze`] does all steps.
 
@@ -106,7 +106,7 @@ pub struct Analyzer {
 struct Beginning {
     /// Hard cuts before the frame. Numbers outlive frames that cannot be searched.
     shot: u64,
-    /// Time that it took to find out.
+    /// Time that the search for a cut took.
     cost: Duration,
 }
 
@@ -126,7 +126,7 @@ pub struct Detections {
     frame: FrameOutline,
     faces: Vec<Observation>,
     source: Arc<ReportSource>,
-    /// Its number in [`Beginning`].
+    /// Number of the shot in [`Beginning`].
     shot: u64,
     /// Time that the search took.
     cost: Duration,
@@ -236,9 +236,9 @@ impl Analyzer {
         self.complete(found)
     }
 
-    /// Begins the next frame. Returns whether it is the first one of a shot after a hard cut: such
-    /// a frame is analysed, because there are no faces to hold. Frames are begun in their order,
-    /// before they are searched or held.
+    /// Begins the next frame. Returns true if it is the first frame of a shot after a hard cut.
+    /// Such a frame is analysed, because there are no faces to hold. Frames are begun in their
+    /// order, before they are searched or held.
     pub fn begin_frame(&mut self, image: &ImageView<'_>) -> bool {
         let start = Instant::now();
         let cut = match self.tuning.on_cut {
@@ -341,8 +341,8 @@ impl Analyzer {
         self.last_faces.is_some() && self.beginning.shot == self.shot
     }
 
-    /// Continues after `frames` frames that were lost in `time`: faces age by them. If the tracker
-    /// waits less long for a face, all frames are forgotten.
+    /// Continues after `frames` frames that were lost in `time`: faces age by them. If this is
+    /// longer than the tracker waits for a face, all frames are forgotten.
     pub fn skip(&mut self, frames: u32, time: Duration) {
         if self.tracker.outlasts(frames, time) {
             self.tracker.skip(frames);
@@ -375,8 +375,8 @@ impl Analyzer {
         self.left.clear();
     }
 
-    /// Continues the stream of `before`. Its faces leave, and their identities are not assigned
-    /// again.
+    /// Continues the stream of `before`. The faces of `before` leave, and their identities are not
+    /// assigned again.
     pub fn take_over_from(&mut self, before: &mut Self) {
         self.cuts = std::mem::take(&mut before.cuts);
         before.reset();

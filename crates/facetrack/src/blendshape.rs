@@ -33,7 +33,7 @@ pub(crate) const NEUTRAL: &str = "_neutral";
 /// and 4450 of MediaPipe.
 pub const MEDIAPIPE_NEAR_ZERO: [&str; 3] = ["cheekPuff", "noseSneerLeft", "noseSneerRight"];
 
-/// How an engine comes by its channels.
+/// Origin of an engine's channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
@@ -91,14 +91,14 @@ impl Blendshapes {
         }
     }
 
-    /// The same channels, come by in another way.
+    /// Returns the same channels with another source.
     #[must_use]
     pub fn from_source(self, source: BlendshapeSource) -> Self {
         Self { source, ..self }
     }
 
-    /// Channels as they were stored: with the values before the correction, if these are known.
-    /// `None` if there are not as many of them.
+    /// Restores stored channels, with the values before the correction if these are known. `None`
+    /// if there are not as many of them.
     pub fn restored(
         names: Arc<[String]>,
         values: Vec<f32>,
@@ -113,7 +113,7 @@ impl Blendshapes {
         Some(Self { source, ..channels })
     }
 
-    /// How the engine came by them.
+    /// Returns the origin of the channels.
     pub fn source(&self) -> BlendshapeSource {
         self.source
     }

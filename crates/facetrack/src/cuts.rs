@@ -30,10 +30,10 @@ const MIN_CONTRAST: f32 = 1.0;
 /// Mean change up to which a frame continues the shot, in levels.
 const MIN_CHANGE: f32 = 4.0;
 
-/// Similarity below which a frame shows something else …
+/// Similarity below which a frame may show another scene, if [`DROP`] agrees.
 const DIFFERENT: f32 = 0.46;
 
-/// … if it is also lower than in the last frames by this much: an explosion changes every frame.
+/// Minimum drop of the similarity below that of the last frames: an explosion changes every frame.
 const DROP: f32 = 0.25;
 
 /// Number of frames whose similarity counts for [`DROP`].
@@ -87,11 +87,11 @@ pub struct CutDetector {
 /// A frame compared with the frames before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Verdict {
-    /// It shows nothing.
+    /// The frame shows nothing.
     Blank,
-    /// It is lit by a flash.
+    /// The frame is lit by a flash.
     Flash,
-    /// It continues the shot with this similarity, or begins another one.
+    /// The frame continues the shot with this similarity, or begins another one.
     Shown { similarity: f32, cut: bool },
 }
 
@@ -155,7 +155,7 @@ impl CutDetector {
         DIFFERENT.min(usual - DROP)
     }
 
-    /// Returns true if the picture is there at once. A fade goes through frames that show nothing.
+    /// Returns true if the picture reappears at once. A fade has frames between that show little.
     fn has_reappeared(&self, shown: &Sketch, step: f32) -> bool {
         let is_faded = shown.contrast < FADING * self.contrast;
         self.blank.is_none() || (step >= MIN_REAPPEARANCE && !is_faded)

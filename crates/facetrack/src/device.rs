@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Decides where an engine runs, from the request and what a probe of the machine says.
+//! Decides on which device an engine runs, from the request and a probe of the machine.
 //!
 //! Only the engine `insightface` may use CUDA. Every other engine runs on the CPU, regardless of
 //! properties and environment, and the machine is not probed for it.
@@ -58,20 +58,20 @@ impl DeviceChoice {
     }
 }
 
-/// Where an engine runs, and why.
+/// Device on which an engine runs, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// Device.
     pub placement: Placement,
-    /// Why, for the property `device-reason`, the message on the bus and the JSON.
+    /// Reason for the property `device-reason`, the message on the bus and the JSON.
     pub reason: String,
     /// Lines for the log, in their order.
     pub log: Vec<(Severity, String)>,
-    /// Why the GPU that was requested is not used.
+    /// Reason why the requested GPU is not used.
     pub unmet: Option<Unmet>,
 }
 
-/// Why a GPU that was requested is not used.
+/// Reason why a requested GPU is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmet {
     /// The engine runs only on the CPU.
@@ -80,11 +80,11 @@ pub enum Unmet {
     Fault(Fault),
 }
 
-/// How loudly a line is logged.
+/// Log level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// As requested.
+    /// The device is the requested one.
     Info,
-    /// Different from the request.
+    /// The device differs from the request.
     Warning,
 }

@@ -105,7 +105,7 @@ impl Engine {
     /// Finds and completes the faces of an independent frame. The first face gets the identity 1.
     ///
     /// # Errors
-    /// Returns the errors of the two halves.
+    /// Returns the errors of the finder and of the completer.
     pub fn look(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
         let mut faces = self.finder.find(frame, thresholds)?;
         self.completer.begin_frame(&faces);
@@ -133,8 +133,8 @@ pub trait Finder: Send {
     /// Returns [`EngineError::Model`] when a network fails to run.
     fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>>;
 
-    /// Returns true if it keeps nothing from frame to frame, so that frames may be searched in any
-    /// order, and in parallel by several finders of the engine.
+    /// Returns true if the finder keeps nothing from frame to frame, so that frames may be searched
+    /// in any order, and in parallel by several finders of the engine.
     fn is_independent(&self) -> bool {
         false
     }
@@ -151,7 +151,7 @@ pub trait Finder: Send {
     }
 }
 
-/// A closure is a finder that keeps nothing from frame to frame.
+/// Makes a closure a finder that keeps nothing from frame to frame.
 impl<F> Finder for F
 where
     F: FnMut(&Frame<'_>, &Thresholds) -> Result<Vec<Observation>> + Send,
@@ -179,7 +179,7 @@ pub trait Completer: Send {
         Ok(())
     }
 
-    /// Completes faces of the frame that was begun, as [`Completer::complete`] does one.
+    /// Completes several faces of the frame that was begun, each like [`Completer::complete`].
     ///
     /// # Errors
     /// Returns the errors of [`Completer::complete`].
@@ -312,7 +312,7 @@ pub struct EngineInfo {
     pub measures: Fields,
     /// Length of the embedding that it reports; 0 for none.
     pub embedding: usize,
-    /// True if a frame's result depends on the frames before it.
+    /// True if a frame's result depends on earlier frames.
     pub temporal: bool,
     /// Models it read.
     pub models: Vec<ModelFile>,
@@ -353,7 +353,7 @@ pub enum Notice {
     },
 }
 
-/// Why an engine can't go on.
+/// Error of an engine.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -363,7 +363,7 @@ pub enum EngineError {
     /// One of the models of an engine with several is missing, broken or failed.
     #[error("{source}")]
     Part {
-        /// Which of them.
+        /// Role of the model.
         role: ModelRole,
         /// The reason.
         source: ModelError,
@@ -379,7 +379,7 @@ pub enum EngineError {
     /// A frame that can't be read.
     #[error("unreadable frame: {0}")]
     Frame(String),
-    /// It may not run on what there is.
+    /// The engine may not run on any available device.
     #[error(transparent)]
     Device(#[from] Refusal),
     /// No engine has that name.
@@ -387,14 +387,14 @@ pub enum EngineError {
     Unknown(#[from] UnknownEngine),
 }
 
-/// Which of the models of an engine with several is meant.
+/// Role of a model in an engine with several models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelRole {
     /// The model that finds faces.
     Detector,
     /// The model that finds landmarks.
     Landmarks,
-    /// The model that finds where the eyes look.
+    /// The model that measures the gaze.
     Gaze,
 }
 
@@ -416,7 +416,7 @@ impl EngineError {
 }
 
 choices! {
-    /// Whether frames follow one another or are independent.
+    /// Relation of frames: they follow one another or are independent.
     pub enum RunningMode, words running_mode_words {
         Video = "video": "successive frames of a video: an engine may track faces instead of searching every frame",
         Image = "image": "every frame is analysed independently",
@@ -435,8 +435,8 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// MediaPipe's: `FaceLandmarkerOptions` in `face_landmarker.h`. Those of other engines are in
-    /// [`EngineEntry::thresholds`].
+    /// MediaPipe's thresholds: `FaceLandmarkerOptions` in `face_landmarker.h`.
+    /// [`EngineEntry::thresholds`] has the thresholds of other engines.
     pub const DEFAULT: Self = Self {
         detection: 0.5,
         presence: 0.5,

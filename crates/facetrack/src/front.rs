@@ -13,8 +13,8 @@ use crate::tracker::TrackerConfig;
 
 /// Finds faces in pictures or in the frames of a video, follows them, and measures them.
 ///
-/// A tracker keeps what it knows of one stream. Several streams, or threads, have one each: networks
-/// are loaded once per process.
+/// Tracks the faces of one stream. Use a tracker for each stream and each thread; networks are
+/// loaded only once per process.
 pub struct Tracker {
     analyzer: Analyzer,
 }
@@ -66,7 +66,7 @@ impl Tracker {
         self.analyzer.reset();
     }
 
-    /// The steps that a tracker consists of: to search frames in parallel, to repeat faces in frames
+    /// Returns the steps of the tracker, to search frames in parallel, to repeat faces in frames
     /// that are not analysed, or to change settings between frames.
     pub fn analyzer(&mut self) -> &mut Analyzer {
         &mut self.analyzer

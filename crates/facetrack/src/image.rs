@@ -18,19 +18,19 @@ pub(crate) const MAX_STEP: usize = 12;
 /// Common pixel formats, with GStreamer's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
-    /// 3 bytes a pixel.
+    /// 3 bytes per pixel.
     Rgb,
-    /// 3 bytes a pixel, blue first.
+    /// 3 bytes per pixel, blue first.
     Bgr,
-    /// 4 bytes a pixel, the last is ignored (alpha or padding).
+    /// 4 bytes per pixel, the last is ignored (alpha or padding).
     Rgbx,
-    /// 4 bytes a pixel, blue first, the last is ignored.
+    /// 4 bytes per pixel, blue first, the last is ignored.
     Bgrx,
-    /// 4 bytes a pixel, the first is ignored.
+    /// 4 bytes per pixel, the first is ignored.
     Xrgb,
-    /// 4 bytes a pixel, the first is ignored, blue second.
+    /// 4 bytes per pixel, the first is ignored, blue second.
     Xbgr,
-    /// 1 byte a pixel.
+    /// 1 byte per pixel.
     Gray8,
     /// Planar luma, interleaved U V at half size.
     Nv12,
@@ -149,12 +149,12 @@ pub struct Plane<'a> {
     pub stride: usize,
 }
 
-/// How colors are computed from samples.
+/// Arithmetic with which colors are computed from samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// With the 8-bit arithmetic of GStreamer's `videoconvert`, for the common formats.
+    /// The 8-bit arithmetic of GStreamer's `videoconvert`, for the common formats.
     Bytes,
-    /// In floating point, rounded once.
+    /// Floating point, rounded once.
     Floats,
 }
 
@@ -204,14 +204,14 @@ const MAX_PLANES: usize = 3;
 /// have a quarter of it.
 const MAX_PLANE_BYTES: usize = u32::MAX as usize;
 
-/// Why an image cannot be created.
+/// Error in the creation of an image.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageError {
     /// A side is zero.
     #[error("an image of {width}×{height} pixels is empty")]
     Empty {
-        /// Pixels a row.
+        /// Pixels per row.
         width: usize,
         /// Rows.
         height: usize,
@@ -313,7 +313,7 @@ impl<'a> ImageView<'a> {
     }
 
     /// A view of `planes` as an image of `width`×`height` square pixels in the format that `layout`
-    /// describes. [`Arithmetic::Bytes`] is for the layouts of [`PixelFormat`]; further components,
+    /// describes. [`Arithmetic::Bytes`] is for the layouts of [`PixelFormat`]; other components,
     /// such as alpha, are ignored.
     ///
     /// # Errors

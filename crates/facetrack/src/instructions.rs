@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The instruction set of vector code: the best one of the processor, or the one that is set.
 //!
-//! It is the same in the whole process, whose elements share networks. ONNX Runtime chooses its
-//! own.
+//! All elements of a process use the same instruction set, because they share networks. ONNX
+//! Runtime chooses its own.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Environment variable with the name of the instruction set.
 pub const VARIABLE: &str = "FACETRACK_SIMD";
 
-/// The instruction set in use, from its first use on.
+/// Instruction set in use; it is set at its first use.
 static USED: OnceLock<InstructionSet> = OnceLock::new();
 
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ struct InstructionSet {
     level: Level,
 }
 
-/// The instruction set that the environment variable names is not used.
+/// Error for an instruction set that the environment variable names but that is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("environment variable {VARIABLE}={value:?} ignored: {reason}; vector code uses {used}")]
 pub struct Ignored {

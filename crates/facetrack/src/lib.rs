@@ -7,11 +7,10 @@
 //! Coordinate spaces are named: `image` (pixels of the original frame, origin at the top-left
 //! corner of the top-left pixel, x right, y down), `roi` (a rotated rectangle of the image,
 //! normalised to 0…1), `tensor` (pixels of a network's input), `camera` (right-handed, y up,
-//! looking along −z). A transform is named after what it yields and what it takes:
-//! `image_from_roi`.
+//! looking along −z). A transform is named after its result and its input: `image_from_roi`.
 
 #![cfg_attr(feature = "fuzzing", allow(missing_docs))]
-// Some code is only used by several engines together.
+// Some code is only used if several engines are enabled.
 #![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(feature = "full", warn(unreachable_pub))]

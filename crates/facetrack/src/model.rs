@@ -54,11 +54,11 @@ pub struct ModelFile {
     pub sha256: String,
 }
 
-/// Why a model can't be used.
+/// Error of a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// ONNX Runtime is not where it was looked for.
+    /// ONNX Runtime was not found in the searched places.
     #[error("ONNX Runtime could not be loaded ({tried}): {reason}")]
     Runtime {
         /// Paths tried.
@@ -69,7 +69,7 @@ pub enum ModelError {
     /// ONNX Runtime can be replaced by every user.
     #[error(transparent)]
     Replaceable(Replaceable),
-    /// ONNX Runtime has telemetry, which the environment does not keep off.
+    /// ONNX Runtime has telemetry, which the environment does not turn off.
     #[error(
         "{library} is not loaded, because it reports its use to Microsoft unless {TELEMETRY_VARIABLE}=1 is set",
         library = library.display()
@@ -78,7 +78,7 @@ pub enum ModelError {
         /// The library.
         library: PathBuf,
     },
-    /// No file or pack at the places that were searched.
+    /// No file or pack exists at the searched places.
     #[error(transparent)]
     Missing(#[from] NotFound),
     /// The file exists but cannot be read.
@@ -109,7 +109,7 @@ pub enum ModelError {
         /// The reason.
         reason: String,
     },
-    /// The model is of another kind than the engine needs.
+    /// The model has other tensors than the engine needs.
     #[error("model file {path} has other tensors than {expected}: {actual}", path = path.display())]
     Tensors {
         /// File.
@@ -138,7 +138,7 @@ pub enum ModelError {
     /// The runtime refused or failed a run.
     #[error("model {model} failed to run: {reason}")]
     Run {
-        /// Which network.
+        /// Name of the network.
         model: String,
         /// The runtime's message.
         reason: String,
@@ -148,7 +148,7 @@ pub enum ModelError {
         "model {model} failed to run: an input of {width}×{height} pixels takes too much memory"
     )]
     InputSize {
-        /// Which network.
+        /// Name of the network.
         model: String,
         /// Width of its input, px.
         width: usize,
@@ -158,7 +158,7 @@ pub enum ModelError {
     /// The GPU did not open or run it.
     #[error("model {model} failed on the GPU: {reason}")]
     Gpu {
-        /// Which network.
+        /// Name of the network.
         model: String,
         /// The runtime's message.
         reason: String,
@@ -166,7 +166,7 @@ pub enum ModelError {
     /// The GPU's memory, or as much of it as was allowed, is full.
     #[error("model {model} ran out of GPU memory: {reason}")]
     OutOfMemory {
-        /// Which network.
+        /// Name of the network.
         model: String,
         /// The runtime's message.
         reason: String,

@@ -14,7 +14,7 @@ use super::observation::Observation;
 struct Velocity {
     /// Displacement during `duration`, px.
     displacement: Point,
-    /// In s, positive.
+    /// Duration, s; positive.
     duration: f32,
 }
 
@@ -34,7 +34,7 @@ impl Velocity {
 pub struct Motion {
     centroid: Point,
     time: Duration,
-    /// `None` if it was measured once, or twice at the same time.
+    /// Velocity; `None` if the face was measured once, or twice at the same time.
     velocity: Option<Velocity>,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Subtracts the values that blendshapes have in a face at rest.
 //!
-//! Networks report values other than 0 for a face at rest, and other ones for each person. A
+//! Networks report values other than 0 for a face at rest, and the values differ between persons. A
 //! corrected value is `(value − rest) / (1 − rest)`, limited to 0…1: it is 0 at rest and 1 at 1.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const MAX_REST: f32 = 0.9;
 /// one or two, and a stream of passers-by any number.
 const MAX_AWAY: usize = 16;
 
-/// How the rest values of new faces are found.
+/// Settings for the rest values of new faces.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 #[non_exhaustive]
 pub struct NeutralSettings {
@@ -39,12 +39,12 @@ pub struct NeutralSettings {
     pub keep: bool,
 }
 
-/// News of the rest values of a face.
+/// An event of the rest values of a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeutralEvent {
-    /// They were learned.
+    /// The rest values were learned.
     Learned,
-    /// The face has those of a face that was there before.
+    /// The face has the rest values of an earlier face.
     Kept,
 }
 
@@ -56,9 +56,9 @@ pub struct NeutralPose {
     faces: BTreeMap<u32, Face>,
     /// Faces that have ended, the last one at the end.
     away: Vec<KnownFace>,
-    /// Since the last call of [`NeutralPose::take_events`], with the ids of the faces.
+    /// Events since the last call of [`NeutralPose::take_events`], with the ids of the faces.
     events: Vec<(NeutralEvent, u32)>,
-    /// Values for faces without own ones.
+    /// Rest values for faces without their own.
     common: Option<Baseline>,
     /// True if learned values become the common ones.
     is_shared: bool,
@@ -72,7 +72,7 @@ type Baseline = Arc<[f32]>;
 /// A face.
 #[derive(Debug, Default)]
 struct Face {
-    /// Its box when it was seen last.
+    /// Last box of the face.
     place: Rect,
     rest: Option<Baseline>,
     learning: Option<Learning>,
@@ -81,7 +81,7 @@ struct Face {
 /// A face with rest values that is not in the picture.
 #[derive(Debug, Clone)]
 struct KnownFace {
-    /// Its box when it was seen last.
+    /// Last box of the face.
     place: Rect,
     rest: Baseline,
 }
@@ -98,7 +98,7 @@ struct Learning {
 }
 
 impl NeutralPose {
-    /// Without rest values, for an engine with these `channels`.
+    /// Creates a state without rest values, for an engine with these `channels`.
     pub fn new(channels: Arc<[String]>) -> Self {
         Self {
             channels,
@@ -106,7 +106,8 @@ impl NeutralPose {
         }
     }
 
-    /// From now on, faces without own rest values use those that were learned last.
+    /// Makes the rest values that were learned last common: from now on, faces without their own
+    /// use them.
     pub fn share(&mut self) {
         self.is_shared = true;
     }
@@ -135,7 +136,7 @@ impl NeutralPose {
         self.is_requested &= faces.is_empty();
     }
 
-    /// A face that is new at `place`, in a frame with these faces.
+    /// Returns the state of a face that is new at `place`, in a frame with these faces.
     fn new_face(&self, place: Rect, faces: &[TrackedFace], settings: NeutralSettings) -> Face {
         let rest = if settings.keep {
             self.kept(place, faces)
@@ -152,8 +153,8 @@ impl NeutralPose {
 
     /// The rest values of the face that has returned at `place`: of the nearest face that was lost
     /// within its own size, or of the only face that has rest values if it is the only one in the
-    /// picture. Landmarks do not show who it is: measured in four people, the shape of the same face
-    /// in two poses differs as much as the shapes of two faces.
+    /// picture. Landmarks do not identify a person: measured in four people, the shapes of one face
+    /// in two poses differ as much as the shapes of two faces.
     fn kept(&self, place: Rect, faces: &[TrackedFace]) -> Option<Baseline> {
         let is_seen = |id: &u32| faces.iter().any(|face| face.id == *id);
         let unseen = self.faces.iter().filter(|(id, _)| !is_seen(id));
@@ -168,7 +169,7 @@ impl NeutralPose {
         nearest.or(only).map(|it| it.rest.clone())
     }
 
-    /// News since the last call, with the ids of the faces.
+    /// Returns the events since the last call, with the ids of the faces.
     pub fn take_events(&mut self) -> Vec<(NeutralEvent, u32)> {
         std::mem::take(&mut self.events)
     }
@@ -195,7 +196,7 @@ impl NeutralPose {
         }
     }
 
-    /// The face `id` has ended. Its rest values are kept.
+    /// Handles the end of the face `id`, whose rest values are kept.
     pub fn on_ended(&mut self, id: u32) {
         let Some(known) = self.faces.remove(&id).and_then(|face| face.known()) else {
             return;

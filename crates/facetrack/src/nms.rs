@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Non-maximum suppression: one detection per face out of a detector's many.
+//! Non-maximum suppression, which reduces the detections of a face to one.
 
 use super::geometry::{Point, Rect};
 use super::observation::Observation;
@@ -16,7 +16,7 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// The detection in pixels of another scale; `scale` takes positions and extents there.
+    /// Returns the detection in pixels of another scale; `scale` converts positions and extents.
     pub(crate) fn scaled(self, scale: impl Fn(Point) -> Point) -> Self {
         let corner = scale(Point::new(self.bbox.x, self.bbox.y));
         let extent = scale(Point::new(self.bbox.width, self.bbox.height));

@@ -31,7 +31,7 @@ flags! {
 }
 
 impl Fields {
-    /// Measurements that an engine reports or does not report, without more to say about them.
+    /// Measurements that an engine reports or does not report, without other properties.
     pub const MEASURED: Self = Self::POSE
         .union(Self::ATTRIBUTES)
         .union(Self::GAZE)
@@ -55,7 +55,7 @@ pub struct Observation {
     pub bbox: Rect,
     /// The engine's own score, 0…1; `None` where it has none.
     pub confidence: Option<f32>,
-    /// How this face came to be in this frame.
+    /// Origin of the face in this frame.
     pub origin: Origin,
     /// Dense landmarks.
     pub landmarks: Option<Landmarks>,
@@ -65,15 +65,15 @@ pub struct Observation {
     pub blendshapes: Option<Blendshapes>,
     /// Position and rotation of the head.
     pub pose: Option<HeadPose>,
-    /// Where the eyes look.
+    /// Gaze.
     pub gaze: Option<Gaze>,
     /// OpenSeeFace's 3-D model of a face, fitted to the landmarks.
     pub fit: Option<ModelFit>,
-    /// A morphable model, fitted to the landmarks, or why it could not be.
+    /// A morphable model, fitted to the landmarks, or the reason why it could not be fitted.
     pub morphable: Option<Result<MorphableFit, FitFailure>>,
     /// OpenSeeFace's features.
     pub features: Option<Features>,
-    /// InsightFace's 106 points, where [`Observation::landmarks`] are others.
+    /// InsightFace's 106 points, if [`Observation::landmarks`] have another scheme.
     pub secondary_landmarks: Option<Landmarks>,
     /// Age and gender, as estimated by a network.
     pub attributes: Option<Attributes>,
@@ -203,7 +203,7 @@ pub struct Landmark {
 pub struct Landmarks {
     /// The meaning of each index.
     pub scheme: LandmarkScheme,
-    /// As many points as the scheme has.
+    /// Points, as many as the scheme has.
     pub points: Vec<Landmark>,
     /// The engine's own score of each point, in their order; empty if it has none.
     pub confidences: Vec<f32>,
@@ -308,19 +308,19 @@ pub struct Gaze {
 pub struct Pupil {
     /// Position, px.
     pub position: Point,
-    /// The engine's own score; the place means nothing at 0.
+    /// The engine's own score; if it is 0, the position has no meaning.
     pub confidence: f32,
 }
 
 /// A 3-D model of a face as a camera sees it, fitted to landmarks: OpenSeeFace's, in its
-/// conventions, which its receivers read. [`Observation::pose`] says where the head is in the
+/// conventions, which its receivers read. [`Observation::pose`] has the position of the head in the
 /// conventions of every engine.
 ///
 /// The camera's first axis points down the image, the second to its right, the third away from the
 /// viewer; its focal length is the image's width w, its principal point (row w/2, column h/2). The
 /// model's axes point to the right side of the face, up, and out of it; its unit is about the width
 /// of a face. OpenSeeFace finds the face behind the camera, at a negative distance, where it looks
-/// like one in front that is turned half around the line of sight.
+/// like a face in front of the camera that is rotated by half a turn around the line of sight.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
     /// True if the solver came to an end; otherwise the error is 99999 and everything else 0.
@@ -357,7 +357,7 @@ pub struct MorphableFit {
     pub expression_names: Arc<[String]>,
     /// Camera from model as a unit quaternion (x, y, z, w), in the conventions of [`HeadPose`].
     pub rotation: [f32; 4],
-    /// Where the model's origin is in the image, px.
+    /// Position of the model's origin in the image, px.
     pub origin: Point,
     /// Pixels per unit of the model, which is a millimetre.
     pub scale: f32,
@@ -371,12 +371,12 @@ pub struct MorphableFit {
     pub mesh: Option<Arc<[Landmark]>>,
 }
 
-/// Why a morphable model was not fitted.
+/// Reason why a morphable model was not fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitFailure {
-    /// There are no landmarks.
+    /// The face has no landmarks.
     NoLandmarks,
     /// A landmark is not a number, or beyond every image.
     NotFinite,
@@ -397,14 +397,15 @@ impl std::error::Error for FitFailure {}
 
 display_as_serialized!(Origin, LandmarkScheme, FitFailure, Gender);
 
-/// OpenSeeFace's features: what parts of a face do, each relative to what was seen of this face
-/// before. −1…1, 0 at rest; an eye that closes, a brow or corner that sinks, a mouth that closes
-/// are negative.
+/// OpenSeeFace's features: movements of parts of a face, each relative to the range seen in this
+/// face before: −1…1, 0 at rest. Closing eyes, a closing mouth, and sinking brows or corners of the
+/// mouth are negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features(pub [f32; 14]);
 
 impl Features {
-    /// Their names, in the order of OpenSeeFace's packets; `l` and `r` are sides of the face.
+    /// Names of the features, in the order of OpenSeeFace's packets; `l` and `r` are sides of the
+    /// face.
     pub const NAMES: [&str; 14] = [
         "eye_l",
         "eye_r",
@@ -428,7 +429,8 @@ impl Features {
         Some(self.0[index])
     }
 
-    /// How far the eyes are open, right and left: 0 for a closed eye, 1 for one as open as usual.
+    /// Opening of the right eye and of the left eye: 0 for a closed eye, 1 for one as open as
+    /// usual.
     pub fn eye_openness(&self) -> [f32; 2] {
         [self.0[1], self.0[0]].map(|eye| 1.0 - (-eye).clamp(0.0, 1.0))
     }

@@ -32,9 +32,9 @@ choices! {
 }
 
 impl Protocol {
-    /// Maximum number of faces of a frame that are sent. Our choice where each has a port: more
-    /// people do not fit in front of a camera that sees their expressions. Otherwise it is the
-    /// maximum of facetrack's `max-faces`.
+    /// Maximum number of faces of a frame that are sent. Our choice for protocols with a port for
+    /// each face: more people do not fit in front of a camera that sees their expressions.
+    /// Otherwise it is the maximum of facetrack's `max-faces`.
     pub const fn max_faces(self) -> usize {
         match self {
             Self::OpenSeeFace | Self::LiveLink => 100,
@@ -47,7 +47,7 @@ impl Protocol {
         self != Self::OpenSeeFace
     }
 
-    /// The port where receivers listen by default.
+    /// The port on which receivers listen by default.
     pub const fn port(self) -> u16 {
         match self {
             Self::OpenSeeFace => openseeface::PORT,
@@ -58,8 +58,7 @@ impl Protocol {
     }
 
     /// The port for the face with number `slot` if the first face is sent to `port`; `None` if the
-    /// face is not sent. Where packets do not say which face they are of, each face has its own
-    /// port.
+    /// face is not sent. If packets do not name their face, each face has its own port.
     pub fn port_of(self, port: u16, slot: usize) -> Option<u16> {
         match self {
             _ if slot >= self.max_faces() => None,

@@ -19,10 +19,11 @@ use facetrack_assets::lock::lock;
 /// work before it sleeps. `None` if the system has no threads left.
 static POOL: Lazy<Option<ThreadPool>> = Lazy::new(|| {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    // Without a number, an environment variable would decide.
+    // Without a number, an environment variable would determine it.
     let threads = ThreadPoolBuilder::new().num_threads((cores - 1).max(1));
     let named = threads.thread_name(|_| "facetrack-face".to_owned());
-    // Without a handler, a panic would end the process. Those who wait for the work find out.
+    // Without a handler, a panic would end the process. Threads that wait for the work notice the
+    // panic.
     named.panic_handler(drop).build().ok()
 });
 
@@ -44,7 +45,7 @@ thread_local! {
 struct Team(usize);
 
 impl Team {
-    /// As many threads as are `wanted`, as long as each has a core.
+    /// Reserves `wanted` threads, or fewer if not every thread has a core.
     fn new(wanted: usize) -> Self {
         let helpers = pool(wanted).map_or(0, ThreadPool::current_num_threads);
         let idle = |busy| helpers.saturating_sub(busy);
@@ -77,7 +78,7 @@ pub(crate) fn with_threads<R>(threads: usize, run: impl FnOnce(usize, &Spawn<'_>
 /// its own. The results are in the order of the items.
 ///
 /// # Errors
-/// The first error of `measure`, in the order of the items.
+/// Returns the first error of `measure`, in the order of the items.
 pub(crate) fn map<T: Send, I: Send, R: Send, E: Send>(
     tools: &mut [T],
     items: impl IntoIterator<Item = I, IntoIter: ExactSizeIterator + Send>,

@@ -112,7 +112,7 @@ impl Profile {
     }
 
     /// A line for the log: mean times over all frames, including those without faces, and GPU
-    /// memory, MiB, if a GPU is used. An earlier pipeline wrote it in this form.
+    /// memory, MiB, if a GPU is used. The older pipeline of `docs/run.md` wrote it in this form.
     pub fn line(&self, vram: Option<u64>) -> String {
         let frames = self.frames();
         let stages: Vec<_> = self

@@ -8,9 +8,10 @@
 //! | reduced | `{"frames_analysis":[`, one frame a line, `],"fps":…,"total_frames":…}` |
 //! | jsonl | a line with the metadata, one line a frame, a trailer line with the final metadata |
 //!
-//! Dense and reduced files are whole JSON from the start and after every write, so that a stream
-//! that breaks off leaves something to read. If the process is killed during a write, the last line
-//! may be cut off and the closing missing; every line before it is whole. The JSON Schema of all three is `schema/facetrack-2.schema.json`.
+//! Dense and reduced files are whole JSON from the start and after every write, so that an
+//! interrupted stream leaves a readable record. If the process is killed during a write, the last
+//! line may be cut off and the closing missing; every line before it is whole. The JSON Schema of
+//! all three is `schema/facetrack-2.schema.json`.
 
 mod array;
 #[doc(hidden)]
@@ -51,7 +52,7 @@ use super::report::{FrameStatus, TrackedFace};
 /// The JSON Schema of records, `schema/facetrack-2.schema.json`.
 pub const JSON_SCHEMA: &str = include_str!("../schema/facetrack-2.schema.json");
 
-/// A record under way. It holds a few lines at most, however long the stream.
+/// A record that is being written. It keeps only a few lines in memory, however long the stream is.
 pub struct Record {
     layout: Box<dyn Layout>,
     stream: Stream,
@@ -59,7 +60,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A dense record, with `metadata` as far as they are known.
+    /// Begins a dense record, with the known `metadata`.
     ///
     /// # Errors
     /// Returns an error if the storage fails.
@@ -72,7 +73,7 @@ impl Record {
         Ok(Self::new(layout, metadata))
     }
 
-    /// A reduced record, see [`Record::dense`].
+    /// Begins a reduced record, see [`Record::dense`].
     ///
     /// # Errors
     /// Returns an error if the storage fails.
@@ -81,8 +82,8 @@ impl Record {
         Ok(Self::new(layout, metadata))
     }
 
-    /// A record of lines, each flushed when it is whole. The first line is written with the first
-    /// frame.
+    /// Begins a record of lines, each flushed when it is whole. The first line is written with the
+    /// first frame.
     pub fn jsonl(output: impl Write + Send + 'static, export: Export, metadata: Metadata) -> Self {
         Self::new(jsonl::Jsonl::new(output, export), metadata)
     }
@@ -110,7 +111,7 @@ impl Record {
         self.stream.totals
     }
 
-    /// How far the times of the frames are from a constant rate.
+    /// Deviation of the frames' times from a constant rate.
     pub fn drift(&self) -> &Drift {
         &self.drift
     }

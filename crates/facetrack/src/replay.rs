@@ -34,17 +34,17 @@ const LIMIT_MIB: usize = 256;
 /// The same in bytes.
 const LIMIT: usize = LIMIT_MIB << 20;
 
-/// Why a record can't be read. The message goes behind the record's name.
+/// Reason why a record can't be read. The message follows the record's name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The system refuses to read.
+    /// The system cannot read the file.
     #[error("it cannot be read: {0}. Set location to a readable copy")]
     Read(#[from] io::Error),
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("it is empty: record it again")]
     Empty,
-    /// It is no record, or a broken one.
+    /// The file is not a record, or is damaged.
     #[error(
         "line {line}, column {column}: {reason}. The file was not written by trackjsonsink with format=dense or format=jsonl"
     )]
@@ -56,15 +56,15 @@ pub enum ReplayError {
         /// The reason.
         reason: String,
     },
-    /// It is a reduced record.
+    /// The file is a reduced record.
     #[error("it is a reduced record, which has no boxes: record with format=dense or format=jsonl")]
     Reduced,
-    /// It has another layout than this reader knows.
+    /// The record has a layout that this reader does not know.
     #[error(
         "it has the schema {0:?}, but this plugin reads {SCHEMA:?} and {SCHEMA_1:?}: update the plugin"
     )]
     Schema(String),
-    /// The head says something that can't be.
+    /// The metadata contradict themselves.
     #[error("its metadata is damaged: {0}. Record it again")]
     Head(String),
     /// Lines are missing, or there are too many.
@@ -77,7 +77,7 @@ pub enum ReplayError {
         /// Number of frames in it.
         frames: u64,
     },
-    /// A frame says something that can't be.
+    /// A frame contradicts itself.
     #[error("line {line}, frame {frame}: {reason}. Record it again, or fix the line")]
     Frame {
         /// Line on which the frame begins, from 1.
@@ -93,7 +93,7 @@ pub enum ReplayError {
         /// Line, from 1.
         line: u64,
     },
-    /// It does not have a frame a line, and is too large to be read in one.
+    /// The record does not have one frame per line, and is too large to be read as a whole.
     #[error(
         "it is larger than {LIMIT_MIB} MiB and does not have one frame per line: format it as trackjsonsink does"
     )]
@@ -155,7 +155,7 @@ impl<S: Read + Seek> Replay<S> {
     /// Returns [`ReplayError::Read`], [`ReplayError::Frame`].
     ///
     /// # Panics
-    /// When there is no such frame.
+    /// Panics if the frame does not exist.
     pub fn report(
         &mut self,
         place: usize,
@@ -189,7 +189,7 @@ impl<S: Read + Seek> Replay<S> {
     /// Returns [`ReplayError::Read`].
     ///
     /// # Panics
-    /// When there is no such frame.
+    /// Panics if the frame does not exist.
     pub fn text(&mut self, place: usize) -> Result<&[u8], ReplayError> {
         self.read(self.index.entries[place])?;
         Ok(&self.text)

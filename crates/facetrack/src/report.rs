@@ -17,11 +17,11 @@ use crate::words::display_as_serialized;
 /// One analysed frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameReport {
-    /// Pixels a row of the frame that the coordinates belong to.
+    /// Width, in pixels, of the frame to which the coordinates belong.
     pub width: u32,
-    /// Rows of that frame.
+    /// Height of that frame.
     pub height: u32,
-    /// Whether the frame was analysed.
+    /// Status of the frame.
     pub status: FrameStatus,
     /// True if the frame is the first one of a shot after a hard cut.
     pub cut: bool,
@@ -53,7 +53,7 @@ display_as_serialized!(FrameStatus);
 /// A face with an identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackedFace {
-    /// From 1, one per track, never used again in a stream.
+    /// Identity of the face, from 1. It is never used again in a stream.
     pub id: u32,
     /// The measurements.
     pub face: Observation,
@@ -66,11 +66,11 @@ pub struct ReportSource {
     pub engine: String,
     /// `cpu` or `cuda:<index>`.
     pub device: String,
-    /// `built-in`, or ONNX Runtime's name of what runs the networks.
+    /// `built-in`, or ONNX Runtime's name of its execution provider.
     pub execution_provider: String,
-    /// Why on that device.
+    /// Reason for the device.
     pub device_reason: String,
-    /// How long it took to load.
+    /// Time that the engine took to load.
     pub load_time: Duration,
     /// Name and version of the plugin.
     pub generator: String,
@@ -82,7 +82,8 @@ pub struct ReportSource {
 }
 
 impl ReportSource {
-    /// The engine runs at `placement`, for this reason; on the CPU, its networks run in `runtimes`.
+    /// Sets the device to `placement`, with this reason. On the CPU, the networks run in
+    /// `runtimes`.
     pub fn place(&mut self, placement: &Placement, runtimes: &Runtimes, reason: impl Into<String>) {
         self.device = placement.device();
         self.execution_provider = match placement {

@@ -149,7 +149,7 @@ impl ValueRange {
     /// 0…255.
     pub const BYTE: Self = Self::between(0.0, 255.0);
 
-    /// The same in every channel.
+    /// Creates a range that is the same in every channel.
     pub const fn between(min: f32, max: f32) -> Self {
         Self {
             min: [min; CHANNELS],
@@ -170,7 +170,7 @@ impl ValueRange {
 /// Rounding of interpolated colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Levels {
-    /// To the 256 levels of 8-bit samples, like OpenCV for an image of bytes.
+    /// Rounding to the 256 levels of 8-bit samples, like OpenCV for an image of bytes.
     Whole,
     /// No rounding, like OpenCV for an image of floats. Colors of Y′CbCr formats are still whole
     /// levels, since they are converted like `videoconvert` does.
@@ -195,7 +195,7 @@ pub enum Layout {
     Interleaved,
 }
 
-/// Why a crop cannot be taken.
+/// Error in sampling a crop.
 #[derive(Debug, Error, PartialEq)]
 pub enum SampleError {
     /// The rectangle is empty or not finite.

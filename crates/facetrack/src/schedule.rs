@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Decides which frames are analysed. The faces of the other frames are held or predicted.
+//! Decides for each frame if it is analysed. The faces of the other frames are held or predicted.
 //!
 //! Times are arguments: running times and the stream time of frames, and the time that an analysis
-//! took. An application asks for a [`Decision`] on each frame, in order, and reports what an
-//! analysis cost.
+//! took. An application requests a [`Decision`] for each frame, in order, and reports the time of
+//! each analysis.
 //!
 //! | follows | late | `inference-interval` reached | `max-fps` allows | decision |
 //! |---|---|---|---|---|
@@ -32,8 +32,8 @@ use lateness::Lateness;
 /// Frame period if neither caps nor buffers specify one: 25 frames per second.
 pub const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
 
-/// A frame may come this fraction of an interval before it is due, because timestamps are rounded
-/// and cameras jitter. Our choice.
+/// Fraction of an interval by which a frame may come before it is due, because timestamps are
+/// rounded and cameras jitter. Our choice.
 const JITTER: u32 = 8;
 
 choices! {
@@ -92,7 +92,7 @@ impl Arrival {
 pub struct Candidate {
     /// Its time since the start of the stream; increases from frame to frame.
     pub time: Duration,
-    /// `None` for a frame without a timestamp, which is never late.
+    /// Arrival; `None` for a frame without a timestamp, which is never late.
     pub arrival: Option<Arrival>,
     /// True if it follows an analysed frame, so that there are faces to hold.
     pub can_hold: bool,
@@ -112,7 +112,7 @@ pub enum Decision {
 /// The schedule of a stream.
 #[derive(Debug, Default)]
 pub struct Schedule {
-    /// `None` until it was queried.
+    /// Latency upstream; `None` until it was queried.
     upstream: Option<Upstream>,
     /// True if upstream has to be queried again.
     is_invalid: bool,
@@ -120,14 +120,15 @@ pub struct Schedule {
     latency: Latency,
     /// Frames since the last analysed one.
     since_analysis: u32,
-    /// True if the last analysis was not reported yet. If it never is, it has failed.
+    /// True if the last analysis was not reported yet. An analysis that is never reported has
+    /// failed.
     is_unreported: bool,
     rate: RateLimit,
 }
 
 impl Schedule {
-    /// Returns true if upstream has to be queried for its latency now. The last answer is valid
-    /// until the next one.
+    /// Returns true if the latency upstream has to be queried now. The last answer is valid until
+    /// the next one.
     pub fn take_invalid(&mut self) -> bool {
         std::mem::take(&mut self.is_invalid) || self.upstream.is_none()
     }
@@ -137,7 +138,7 @@ impl Schedule {
         self.upstream = Some(upstream);
     }
 
-    /// The latency of upstream may have changed.
+    /// Notes that the latency upstream may have changed.
     pub fn invalidate_latency(&mut self) {
         self.is_invalid = true;
     }
@@ -155,8 +156,8 @@ impl Schedule {
         self.latency.cost = Duration::ZERO;
     }
 
-    /// A sink reports that the frame of this running time came `lateness` ns after its deadline, or
-    /// before it if negative.
+    /// Handles the report of a sink that the frame of this running time came `lateness` ns after
+    /// its deadline, or before it if negative.
     pub fn on_qos(&mut self, time: Duration, lateness: i64) {
         self.lateness.on_qos(time, lateness);
     }
@@ -182,8 +183,8 @@ impl Schedule {
         Decision::Analyze
     }
 
-    /// The frame of `arrival` was analysed, which took `cost`. An analysis that is not reported
-    /// until the next decision has failed.
+    /// Notes that the frame of `arrival` was analysed, which took `cost`. An analysis that is not
+    /// reported until the next decision has failed.
     pub fn on_analyzed(&mut self, arrival: Option<Arrival>, cost: Duration) {
         self.is_unreported = false;
         self.lateness
@@ -209,7 +210,7 @@ impl Schedule {
         self.lateness.observe(arrival, cost);
         match late_frames {
             LateFrames::Analyze => false,
-            // No one may wait for the frames of a file.
+            // Frames of a file do not add latency.
             LateFrames::Auto if !self.is_live() => self.lateness.is_reported_late(arrival, cost),
             LateFrames::Auto | LateFrames::Hold => self.lateness.is_late(arrival, upstream, cost),
         }

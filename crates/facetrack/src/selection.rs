@@ -33,21 +33,21 @@ pub struct Selection {
     pub id: u32,
 }
 
-/// A face is clearly better if it is larger by this factor, or nearer to the centre. In the
-/// reference clips, the side of a face's box differs from its median of the last 2 s by a factor of
-/// at most 1.23. So the movement of one of two similar faces is not enough.
+/// Factor by which a clearly better face is larger, or nearer to the centre. In the reference
+/// clips, the side of a face's box differs from its median of the last 2 s by a factor of at most
+/// 1.23. So the movement of one of two similar faces does not change the selection.
 const CLEAR_FACTOR: f32 = 1.25;
 
-/// A face that is clearly better for this time replaces the selected one. A person walks at
-/// 1.4 m/s. A camera with a field of view of 70° shows a width of 2.8 m at a distance of 2 m, which
-/// takes 2 s to cross. Whoever passes nearer to the camera takes less.
+/// Time after which a clearly better face replaces the selected one. A person walks at 1.4 m/s. A
+/// camera with a field of view of 70° shows a width of 2.8 m at a distance of 2 m, which takes 2 s
+/// to cross. A person nearer to the camera crosses faster.
 const CLEAR_TIME: Duration = Duration::from_secs(2);
 
 /// Selects a face of each frame, by the faces of the frames before.
 #[derive(Debug, Default)]
 pub struct Selector {
     selected: Option<Candidate>,
-    /// Faces that are clearly better than the selected one, with the time since when they are.
+    /// Faces that are clearly better than the selected one, each with the time at which this began.
     rivals: HashMap<u32, Duration>,
 }
 
@@ -55,7 +55,7 @@ pub struct Selector {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Candidate {
     id: u32,
-    /// Greater is better; not negative.
+    /// Score, not negative; a higher one is better.
     score: f32,
 }
 

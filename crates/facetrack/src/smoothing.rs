@@ -66,8 +66,9 @@ impl LandmarkSmoother {
 
     /// Replaces `landmarks`, measured at `time`, by their smoothed positions.
     ///
-    /// They pass unchanged, and are not stored, if `time` is not after the last one or the face has
-    /// no extent. If their number changes, smoothing starts over.
+    /// Smooths the landmarks of the next frame. Landmarks are not changed and not stored if `time`
+    /// is not after the last one, or if the face has no extent. If their number changes, smoothing
+    /// starts over.
     pub fn smooth(&mut self, landmarks: &mut Landmarks, time: Duration) {
         let extent = landmarks.extent();
         let face_size = (extent.width + extent.height) / 2.0;
@@ -93,7 +94,8 @@ impl LandmarkSmoother {
         }
     }
 
-    /// MediaPipe keeps the nominal rate for an interval that starts or ends at time zero.
+    /// Updates the frequency. MediaPipe keeps the nominal rate for an interval that starts or ends
+    /// at time zero.
     fn update_frequency(&mut self, time: Duration) {
         let last = self.last_time.replace(time);
         if let Some(last) = last.filter(|last| !last.is_zero()) {

@@ -23,12 +23,12 @@ const VISUAL_SHARE: f64 = 0.4;
 /// The confidence above which a face speaks.
 const SPEAKING_CONFIDENCE: f64 = 0.3;
 
-/// The verdict on one face.
+/// Result for one face.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Speaking {
-    /// For older consumers: whether speaking_confidence is above 0.3. It depends only on how far
+    /// For older consumers: true if speaking_confidence is above 0.3. It depends only on how far
     /// the jaw is open in this frame and does not detect speech; false without blendshapes.
     pub is_speaking: bool,
     /// For older consumers: 0.4 × the confidence of speaking_sources.visual.
@@ -40,7 +40,7 @@ pub struct Speaking {
     pub speaking_sources: SpeakingSources,
 }
 
-/// Method of a verdict.
+/// Method of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
@@ -77,8 +77,8 @@ pub struct VisualEvidence {
 }
 
 impl Speaking {
-    /// The verdict on a face with these blendshapes. Channels other than `jawOpen` are 0 if they
-    /// were not measured.
+    /// Computes the result for a face with these blendshapes. Channels other than `jawOpen` are 0
+    /// if they were not measured.
     pub fn from_blendshapes(blendshapes: Option<&Blendshapes>) -> Self {
         let channel = |name| blendshapes?.get(name).filter(|value| value.is_finite());
         let Some(jaw_open) = channel("jawOpen") else {

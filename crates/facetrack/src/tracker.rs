@@ -22,7 +22,7 @@ choices! {
     }
 }
 
-/// Settings of the assignment of ids. An older pipeline, whose programs read the record, uses
+/// Settings of the assignment of ids. The older pipeline of `docs/run.md` uses
 /// [`TrackerKind::Centroid`] with 80 px. The defaults suit all sizes and frame rates.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 #[non_exhaustive]
@@ -33,8 +33,8 @@ pub struct TrackerConfig {
     /// Maximum distance, px, of a face from its position in the last frame, or from the expected
     /// one; `None` for the size of the face.
     pub max_distance: Option<f32>,
-    /// Maximum number of consecutive frames without a sighting; one more ends the track. As in that
-    /// pipeline.
+    /// Maximum number of consecutive frames without a sighting; one more ends the track. The
+    /// default is that of the older pipeline.
     #[default(7)]
     pub max_age: u32,
 }
@@ -65,14 +65,15 @@ pub(crate) struct IdTracker {
 #[derive(Debug, Clone)]
 struct Track {
     id: u32,
-    /// Frames since it was seen last.
+    /// Number of frames since the face was seen.
     age: u32,
-    /// When another face was last seen where it may be; `None` while it is seen, and after a time.
+    /// Time at which another face was last seen where this face may be; `None` while the face is
+    /// seen, and after some time.
     covered: Option<Duration>,
-    /// Its box when it was seen last.
+    /// Last box of the face.
     bbox: Rect,
     motion: Motion,
-    /// Its motion over a longer time, measured while its box touched no other one.
+    /// Motion of the face over a longer time, measured while its box touched no other one.
     steady: Motion,
 }
 
@@ -112,7 +113,8 @@ impl IdTracker {
     }
 
     /// The identities of the `faces` of the next frame, at `time`, in their order. `None` for a new
-    /// face that overlaps a known one, until it is seen again: it may be a mistake of the engine.
+    /// face that overlaps a known one, until it is seen again, because it may be an error of the
+    /// engine.
     pub(crate) fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
         for track in &mut self.tracks {
             track.age += 1;
@@ -140,7 +142,7 @@ impl IdTracker {
         frames <= max_age || kind == TrackerKind::Iou && time <= iou::MIN_WAIT
     }
 
-    /// Continues after `frames` frames that were lost: as if no face had been seen in them.
+    /// Continues after `frames` lost frames, as if they had shown no faces.
     pub(crate) fn skip(&mut self, frames: u32) {
         for track in &mut self.tracks {
             track.age = track.age.saturating_add(frames);
@@ -168,7 +170,7 @@ impl IdTracker {
         self.last_id = self.last_id.max(before.last_id);
     }
 
-    /// Whether each face is doubtful.
+    /// Returns true for each face that is doubtful.
     fn doubts(&self, faces: &[Observation], matches: &[Option<usize>]) -> Vec<bool> {
         let known: Vec<_> = zip(faces, matches)
             .filter_map(|(face, track)| track.map(|_| face.bbox))

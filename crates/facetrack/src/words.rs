@@ -87,7 +87,8 @@ macro_rules! display_as_serialized {
 
 pub(crate) use {choices, display_as_serialized, flags};
 
-/// `1, true, yes, y, on, all` and their opposites, in any case; `None` for anything else.
+/// Parses a switch: `1, true, yes, y, on, all` and their opposites, in upper or lower case; `None`
+/// for anything else.
 pub fn parse_switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "y" | "on" | "all" => Some(true),
@@ -96,7 +97,7 @@ pub fn parse_switch(text: &str) -> Option<bool> {
     }
 }
 
-/// A name in this project's spelling: lower case, with hyphens instead of underscores.
+/// Returns a name in this project's spelling: lower case, with hyphens instead of underscores.
 pub fn kebab(text: &str) -> String {
     text.trim().to_ascii_lowercase().replace('_', "-")
 }

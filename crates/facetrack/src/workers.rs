@@ -17,7 +17,7 @@ use facetrack_assets::lock::lock;
 
 /// Threads, each with a finder. Dropping them waits for the searches that have begun.
 pub struct Workers {
-    /// `None` when the threads have to end.
+    /// Jobs for the threads; `None` when the threads have to end.
     jobs: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -66,7 +66,7 @@ impl Workers {
                 return;
             }
             let outcome = catch_unwind(AssertUnwindSafe(|| search(finder)));
-            // Fails if the frame has been discarded since.
+            // Sending fails if the frame has been discarded meanwhile.
             let _ = sender.send(outcome);
         };
         if let Some(jobs) = &self.jobs {
@@ -123,7 +123,7 @@ impl PendingDetections {
     /// Returns the errors of the finder.
     ///
     /// # Panics
-    /// If the search panicked, with its payload.
+    /// Panics with the payload of the search if that panicked.
     pub fn wait(self) -> Result<Detections, EngineError> {
         let received = self.outcome.map_or_else(|| self.receiver.recv(), Ok);
         let outcome = received.unwrap_or_else(|error| Err(Box::new(error.to_string())));

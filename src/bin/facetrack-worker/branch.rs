@@ -15,7 +15,7 @@ use gstfacetrack::stream::{self, VideoTimes};
 
 use crate::faults;
 
-/// Threads of a decoder at least, see [`restrict`].
+/// Minimum number of threads of a decoder, see [`restrict`].
 const MIN_THREADS: u32 = 2;
 
 /// Links a decoded stream of video to `sink`, the pad of `facetrack`. `report` gets the reason if
@@ -77,7 +77,7 @@ fn link(source: &gst::Pad, sink: &gst::Pad) -> Result<(), String> {
 fn converters(pad: &gst::Pad, caps: &gst::Caps, sink: &gst::Pad) -> Vec<&'static str> {
     let mut converters = Vec::new();
     if is_interlaced(caps) {
-        // One frame for each frame, so that their numbers stay.
+        // The deinterlacer yields one frame for each frame, so that their numbers stay the same.
         converters.push("videoconvert ! deinterlace mode=auto-strict fields=top");
     }
     if is_turned(pad) {
@@ -95,7 +95,7 @@ fn is_interlaced(caps: &gst::CapsRef) -> bool {
     mode.is_some_and(|mode| mode != "progressive")
 }
 
-/// Returns true if a tag of the stream asks for a rotation.
+/// Returns true if a tag of the stream requires a rotation.
 fn is_turned(pad: &gst::Pad) -> bool {
     let mut tags = (0..).map_while(|index| pad.sticky_event::<gst::event::Tag>(index));
     tags.any(|event| {
@@ -114,20 +114,20 @@ pub(crate) fn has_video(pad: &gst::Pad) -> bool {
 /// Leaves everything other than video undecoded, and limits the threads of the decoder.
 ///
 /// Decoders of libav have two threads at least. With one, GStreamer 1.22 loses the first frames of
-/// an H.264 stream that begins between two key frames: libav asks for a buffer for a missing
-/// reference, and gets none. The second thread takes 10 % more CPU time of decoding, and 20 MB, at
-/// 1080p.
+/// an H.264 stream that begins between two key frames: libav requests a buffer for a missing
+/// reference, and the request fails. At 1080p, the second thread costs 10 % more CPU time for
+/// decoding, and 20 MB.
 ///
-/// They copy their frames out. Without that, GStreamer 1.22 to 1.26 can abort the process when a
-/// stream is negotiated again whose width is not a multiple of 16, with several threads: a buffer
-/// of the size before cropping fails an assertion. Videos of phones have such widths.
+/// These decoders copy their frames. Otherwise GStreamer 1.22 to 1.26 can abort the process: if a
+/// stream whose width is not a multiple of 16 is negotiated again with several threads, a buffer of
+/// the size before cropping fails an assertion. Videos of phones have such widths.
 pub(crate) fn restrict(decoder: &gst::Element, threads: u32) {
     decoder.connect("autoplug-continue", false, |arguments| {
         let caps = arguments[2].get::<gst::Caps>().ok();
         let name = caps.as_ref().and_then(|caps| caps.structure(0));
         let is_sound = name.is_some_and(|it| it.name().starts_with("audio/"));
-        // The type of a file that only begins like sound, such as an MPEG-4 file of sound, has no
-        // details yet.
+        // The type of a file whose beginning looks like sound, such as an MPEG-4 file of sound, has
+        // no details yet.
         let is_track = name.is_some_and(|it| it.n_fields() > 0);
         Some((!(is_sound && is_track)).to_value())
     });
@@ -168,7 +168,8 @@ pub(crate) fn set_stop(pad: &gst::Pad, stop: Option<u64>) {
 
 /// Plays files to their last frame. After a seek, matroskademux ends the segment at the duration
 /// that is in the file, and some programs leave out the last frame there. Without an edit list,
-/// qtdemux ends it at the duration of the track, after which frames are shown that begin late.
+/// qtdemux ends the segment at the duration of the track, although frames that begin late are shown
+/// after it.
 pub(crate) fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: &Movie) {
     let is_played_on = movie.frames.is_some() && movie.edits.is_empty();
     let demuxers = [
@@ -193,12 +194,12 @@ pub(crate) fn keep_last_frames(decoder: &gst::Element, segment: Segment, movie: 
 /// Time of a frame that passes a pad, ns.
 pub(crate) type Clock = Box<dyn Fn(&gst::Pad, &gst::PadProbeInfo<'_>) -> Option<u64> + Send + Sync>;
 
-/// Tells stream times.
+/// Creates a clock of stream times.
 pub(crate) fn stream_clock() -> Clock {
     Box::new(|pad, info| stream_time(pad, info.buffer()?))
 }
 
-/// Tells times in a video that is played from its beginning: its first frame is at 0.
+/// Creates a clock for a video that is played from its beginning: the first frame is at 0.
 pub(crate) fn video_clock(movie: Movie) -> Clock {
     let video = Mutex::new(Video::new(movie));
     Box::new(move |_, info| lock(&video).time_of(info))
@@ -230,7 +231,7 @@ impl Video {
     }
 }
 
-/// Buffers, and the segments that they belong to.
+/// Types of probes for buffers and their segments.
 pub(crate) const FRAMES: gst::PadProbeType =
     gst::PadProbeType::BUFFER.union(gst::PadProbeType::EVENT_DOWNSTREAM);
 
@@ -283,8 +284,8 @@ pub(crate) fn stream_time(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64
 }
 
 /// Drops everything that the decoder yields before the seek to the part that is played. Calls
-/// `on_held` with the stream time of the first frame, ns: the second frame has come, which may change
-/// it.
+/// `on_held` with the stream time of the first frame, ns, once the second frame has come, since
+/// that may change it.
 pub(crate) fn hold_until_sought(
     pad: &gst::Pad,
     movie: Movie,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Damage that decoders find and only log: those of libav conceal most of it and set no flag on the
-//! frames, and errors at the start or the end of a video are followed or preceded by no frame that
-//! could have a flag. GStreamer passes libav's messages to its own log.
+//! Counts damage that decoders only log. Decoders of libav conceal most damage and set no flag on
+//! the frames, and errors at the start or the end of a video have no frame that could carry a flag.
+//! GStreamer passes libav's messages to its own log.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,14 +16,15 @@ const LIBAV: &str = "libav";
 /// The debug category of the base class of decoders.
 const DECODER: &str = "videodecoder";
 
-/// Beginning of its message about a frame that a decoder gives up.
+/// Beginning of its message about a frame that cannot be decoded.
 const GIVEN_UP: &str = "error: ";
 
-/// Beginning of libav's message about a concealed part of a frame, which is no error for it.
+/// Beginning of libav's message about a concealed part of a frame, which libav does not report as
+/// an error.
 const CONCEALED: &str = "concealing ";
 
-/// Parts of messages about reference frames that are not there. They are normal in a video that
-/// begins within a group of pictures, and after a seek to one.
+/// Parts of messages about missing reference frames. They are normal in a video that begins within
+/// a group of pictures, and after a seek to one.
 const MISSING_REFERENCE: [&str; 5] = [
     "reference picture",
     "ref with POC",
@@ -32,7 +33,7 @@ const MISSING_REFERENCE: [&str; 5] = [
     "Frame num gap",
 ];
 
-/// The message about the end mark of a GIF file, which libav takes for a part of the last picture.
+/// The message about the end mark of a GIF file, which libav reads as a part of the last picture.
 const END_OF_GIF: &str = "invalid block label";
 
 /// Messages about damage since the last frame. One video is decoded at a time.
@@ -40,7 +41,7 @@ static MESSAGES: AtomicU64 = AtomicU64::new(0);
 
 /// Begins to count messages about damage.
 pub(crate) fn listen() {
-    // It would print the messages.
+    // The default handler would print the messages.
     if env::var_os("GST_DEBUG").is_none() {
         gst::log::remove_default_log_function();
     }
@@ -66,8 +67,8 @@ fn is_damage(category: &str, level: gst::DebugLevel, text: &str) -> bool {
     is_error && !harmless.any(|part| text.contains(part))
 }
 
-/// Adds the frames in which damage is found to the decoding errors of the record. Decoders also log
-/// errors in frames outside of a part, where they are started and stopped.
+/// Adds damaged frames to the decoding errors of the record. Decoders also log errors in frames
+/// outside of a part, where they are started and stopped.
 pub(crate) fn report_to(sink: &TrackJsonSink, segment: Segment) {
     MESSAGES.store(0, Ordering::Relaxed);
     let has_begun = AtomicBool::new(false);

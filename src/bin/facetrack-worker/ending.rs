@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How a video ended, from the messages of its pipeline.
+//! Determines from the messages of a pipeline how its video ended.
 
 use facetrack_jobs::{Cause, Outcome, Status};
 use gst::glib;
@@ -39,7 +39,8 @@ pub(crate) fn of_record(done: &gst::StructureRef) -> Outcome {
 /// The outcome of an error. `missing` names a decoder that is not installed.
 pub(crate) fn of_error(error: &gst::message::Error, missing: Option<String>) -> Outcome {
     let element = error.src().and_then(|it| it.downcast_ref::<gst::Element>());
-    // Without the number of its name, which differs from video to video.
+    // The number at the end of the element's name is removed, because it differs from video to
+    // video.
     let source = element.and_then(|element| Some(element.factory()?.name()));
     let cause = error.error();
     let text = match (missing, source.as_deref()) {

@@ -9,7 +9,7 @@ use gstfacetrack::facetrack::FaceTrack;
 use gstfacetrack::options;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
 
-/// Properties that `facetrack run` sets, or that would carry something from video to video.
+/// Properties that `facetrack run` sets, or that would transfer data from video to video.
 const RESERVED: [(&str, &str); 5] = [
     ("location", "use --out"),
     ("overwrite", "use --force"),
@@ -40,7 +40,7 @@ impl Engine {
     /// Applies the settings and loads the engine.
     ///
     /// # Errors
-    /// A setting is invalid, or the engine cannot be loaded.
+    /// Returns an error if a setting is invalid, or the engine cannot be loaded.
     pub(crate) fn load(setup: &Setup) -> Result<Self, SetupError> {
         let mut engine = Self {
             facetrack: glib::Object::new(),
@@ -88,8 +88,8 @@ impl Engine {
         sink
     }
 
-    /// Loads the engine again if it has moved to another device, as after a failure of the GPU: the
-    /// next video begins as the first one did.
+    /// Loads the engine again if it has moved to another device, as after a failure of the GPU, so
+    /// that every video begins in the same state.
     pub(crate) fn restore_device(&self) {
         let device: Option<String> = self.facetrack.property("active-device");
         if device.is_some_and(|device| device != self.ready.device) {

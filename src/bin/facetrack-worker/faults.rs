@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Faults of GStreamer that would make a video unreadable, and what is done about them.
+//! Works around faults of GStreamer that would make a video unreadable.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,11 +9,11 @@ use facetrack_assets::lock::lock;
 use gst::glib;
 use gst::prelude::*;
 
-/// Reads in a row, all behind the end of the file, after which a demuxer is taken to be in an
-/// endless loop. Our choice: one or two are usual.
+/// Number of successive reads behind the end of the file after which a demuxer counts as being in
+/// an endless loop. Our choice: one or two are usual.
 const MAX_READS_BEHIND_END: u32 = 16;
 
-/// Where an ISO media file has the type of a box, after its size.
+/// Position of the type of a box in an ISO media file, after its size.
 const BOX_TYPE: std::ops::Range<usize> = 4..8;
 
 /// Bytes of the size and the type of a box.
@@ -49,9 +49,9 @@ fn skip_alpha(decoder: &gst::Bin) {
     });
 }
 
-/// Posts the errors of an element also in the name of its decodebin. decodebin drops those that come
-/// from the streaming thread of a demuxer before it has noted that the demuxer is in use; then
-/// nothing else ever comes. Errors in the thread that adds the element stay with decodebin, which
+/// Posts the errors of an element also in the name of its decodebin. decodebin drops errors that
+/// come from the streaming thread of a demuxer before it has registered the demuxer, and then the
+/// pipeline waits forever. Errors in the thread that adds the element stay with decodebin, which
 /// tries another element.
 fn pass_errors_on(element: &gst::Element, decoder: &glib::WeakRef<gst::Bin>) {
     let Some(to_decoder) = element.bus() else {
@@ -84,8 +84,8 @@ struct Taken {
 }
 
 /// Gives decoded pictures the times of the encoded ones if they all have the time of the first one.
-/// In GStreamer 1.22, this happens without direct rendering, with decoders that draw each picture
-/// over the last one, such as the decoders of GIF, Cinepak and QuickTime Animation. They yield a
+/// In GStreamer 1.22, this happens without direct rendering with decoders that draw each picture
+/// over the last one, such as those of GIF, Cinepak and QuickTime Animation. These decoders yield a
 /// picture before they take the next one.
 fn keep_times(decoder: &gst::Element) {
     let pads = decoder.static_pad("sink").zip(decoder.static_pad("src"));
@@ -175,7 +175,7 @@ fn clear_duration(moov: &mut [u8]) {
         let (child, next) = rest.split_at_mut(size);
         if child[BOX_TYPE] == *b"mvhd" {
             let is_long = child.get(BOX_HEADER) == Some(&1);
-            // Behind version and flags, two times of the same size, and the scale.
+            // After version and flags, there are two times of the same size, and the scale.
             let duration = if is_long { 32..40 } else { 24..28 };
             child
                 .get_mut(duration)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Ends videos that do not move on: demuxers that wait forever for nothing, and those in an endless
-//! loop. A slow machine, a slow disk and a slow engine are no reason to end a video.
+//! Ends videos that make no progress, because a demuxer waits forever or is in an endless loop. A
+//! slow machine, a slow disk or a slow engine is not a reason to end a video.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ use gst_base::prelude::*;
 use gstfacetrack::facetrack::FaceTrack;
 use gstfacetrack::trackjsonsink::TrackJsonSink;
 
-/// How often a video is checked.
+/// Interval at which a video is checked.
 const CHECK: Duration = Duration::from_secs(1);
 
 /// Number of idle checks in a row after which a video is ended. At an idle check, no thread works and
@@ -31,7 +31,7 @@ const MAX_TICKS: u64 = 60 * 100;
 /// Ticks in one check of a process that does nothing: threads that look at clocks take some time.
 const IDLE_TICKS: u64 = 1;
 
-/// Where the threads of this process are described, and the own one.
+/// Folder with the descriptions of this process's threads, and of the calling thread.
 const THREADS: &str = "/proc/self/task";
 const THIS_THREAD: &str = "/proc/thread-self";
 
@@ -40,7 +40,7 @@ const THIS_THREAD: &str = "/proc/thread-self";
 const STATE: usize = 0;
 const TICKS: [usize; 2] = [11, 12];
 
-/// States of threads that work, or would if they had a processor or an answer of a disk.
+/// States of threads that work, or that wait for a processor or a disk.
 const WORKING: [&str; 2] = ["R", "D"];
 
 /// The message about a video that is ended.
@@ -56,17 +56,18 @@ pub(crate) struct Parts<'a> {
 
 /// Watches a video until it is dropped.
 pub(crate) struct Watch {
-    /// Locked while an outcome is sent. The thread that is late waits for its end.
+    /// State of the video. It is locked while an outcome is sent; the other thread waits until the
+    /// first outcome was sent.
     state: Arc<Mutex<State>>,
     thread: Thread,
 }
 
-/// How far a video is.
+/// State of a video.
 enum State {
     Played,
-    /// It is known how it ended.
+    /// The outcome is known.
     Concluded(Box<Outcome>),
-    /// Its pipeline is gone.
+    /// The pipeline has been dropped.
     Over,
 }
 
@@ -78,28 +79,28 @@ struct Progress {
     /// The latest time of a decoded frame, ns.
     decoded: AtomicU64,
     recorded: AtomicU64,
-    /// Whether a part of the file is being read.
+    /// True if a part of the file is being read.
     is_reading: AtomicBool,
-    /// Whether the sink has all frames.
+    /// True if the sink has all frames.
     is_ending: AtomicBool,
 }
 
-/// How a video stood at a check.
+/// Progress of a video at a check.
 #[derive(Default, Clone)]
 struct Sample {
     progress: [u64; 3],
     is_reading: bool,
-    /// True if a frame is analysed, or the record is written.
+    /// True if a frame is being analysed, or the record is being written.
     is_ours: bool,
     /// CPU time of the threads in ticks, by number.
     ticks: HashMap<String, u64>,
     is_working: bool,
 }
 
-/// Decides whether a video has stalled.
+/// Decides if a video has stalled.
 struct Judge {
     last: Sample,
-    /// When progress was seen last.
+    /// The last sample that showed progress.
     moved: Sample,
     idle: u32,
 }
@@ -177,7 +178,7 @@ fn watch(sample: impl Fn(bool) -> Sample, state: &Mutex<State>) {
 }
 
 impl Progress {
-    /// Notes what is read from the file at `path`. Demuxers pull it, also through decodebin's
+    /// Notes which parts of the file at `path` are read. Demuxers pull it, also through decodebin's
     /// `typefind`.
     fn see_reading(self: &Arc<Self>, file: &gst::Element, path: &Path) {
         let size = fs::metadata(path).map_or(0, |found| found.len());
@@ -187,7 +188,7 @@ impl Progress {
         let (begun, done) = (self.clone(), self.clone());
         let before = gst::PadProbeType::BLOCK | gst::PadProbeType::PULL;
         pad.add_probe(before, move |_, info| {
-            // Nothing follows a read behind the end.
+            // Data never follows a read behind the end.
             let is_inside = info.offset < size;
             begun.is_reading.store(is_inside, Ordering::Relaxed);
             gst::PadProbeReturn::Pass

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How long a video is, and whether it can be played from any frame.
+//! Measures the duration of a video, and checks that it can be played from any frame.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,7 +13,7 @@ use gstfacetrack::shown;
 use crate::{branch, streams};
 
 /// Demuxers that can start at any frame, to the nanosecond: their files have an index. Others count
-/// time from where they start, or guess.
+/// time from their starting point, or guess it.
 const EXACT: [&str; 2] = ["qtdemux", "matroskademux"];
 
 /// Maximum time until a frame comes. decodebin may wait forever for a damaged file. Our choice: a
@@ -36,7 +36,8 @@ const SEVERAL_EDITS: &str = "its edit list has several parts";
 const NO_FRAMES: &str = "its first frames do not come";
 const OTHER_TIMES: &str = "its first frame does not come back after a seek";
 
-/// Duration of the video in a file that can be played from any frame, s, or why it cannot be.
+/// Returns the duration, s, of the video in a file that can be played from any frame, or the reason
+/// why it cannot be.
 pub(crate) fn seconds(video: &Path) -> Result<f64, String> {
     let reason = obstacle(video);
     reason
@@ -44,7 +45,8 @@ pub(crate) fn seconds(video: &Path) -> Result<f64, String> {
         .map_err(str::to_owned)
 }
 
-/// Why parts of this file would differ from the whole, as far as the container shows it.
+/// Returns the reason why parts of this file would differ from the whole, as far as the container
+/// shows it.
 fn obstacle(video: &Path) -> Option<&'static str> {
     let extent = || container::extent(&mut file::open(video)?);
     if let Ok(Extent::Cut { .. }) = extent() {
@@ -62,7 +64,7 @@ fn played(video: &Path) -> Result<f64, &'static str> {
     measured
 }
 
-/// A pipeline whose decoder reports what passes it.
+/// Opens a pipeline whose decoder reports the frames and events that pass it.
 fn open(video: &Path, sender: Sender<Passed>) -> Option<(gst::Pipeline, gst::Element)> {
     let pipeline = gst::Pipeline::new();
     let file = gst::ElementFactory::make("filesrc");
@@ -79,7 +81,7 @@ fn open(video: &Path, sender: Sender<Passed>) -> Option<(gst::Pipeline, gst::Ele
     Some((pipeline, decoder))
 }
 
-/// Reports and drops what passes `pad`.
+/// Reports and drops the frames and events that pass `pad`.
 fn report(pad: &gst::Pad, passed: Sender<Passed>) {
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
     pad.add_probe(kinds, move |pad, info| {
@@ -89,7 +91,7 @@ fn report(pad: &gst::Pad, passed: Sender<Passed>) {
             None if is_flushed => Passed::Flush,
             None => return gst::PadProbeReturn::Ok,
         };
-        // The receiver may know enough.
+        // The receiver may have ended.
         let _ = passed.send(what);
         gst::PadProbeReturn::Handled
     });
@@ -115,8 +117,8 @@ fn measured(decoder: &gst::Element, passed: &Receiver<Passed>) -> Result<f64, &'
         .ok_or(OTHER_TIMES)
 }
 
-/// Returns true if the first frame comes again, with its time, after a seek to it. Times of
-/// fragmented MP4 files are others after a seek. The beginning of the frame may be cut off.
+/// Returns true if the first frame comes again with the same time after a seek to it. In fragmented
+/// MP4 files, times change after a seek. The beginning of the frame may be cut off.
 fn comes_back(pad: &gst::Pad, first: u64, second: u64, passed: &Receiver<Passed>) -> bool {
     let seek = gst::event::Seek::new(
         1.0,
@@ -134,7 +136,7 @@ fn comes_back(pad: &gst::Pad, first: u64, second: u64, passed: &Receiver<Passed>
     next_time(passed).is_some_and(|time| (first..second).contains(&time))
 }
 
-/// Stream time of the next frame, ns; `None` without one.
+/// Stream time of the next frame, ns; `None` if there is none.
 fn next_time(passed: &Receiver<Passed>) -> Option<u64> {
     match passed.recv_timeout(TIMEOUT).ok()? {
         Passed::Frame(time) => time,

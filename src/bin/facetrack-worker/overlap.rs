@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The frames that two parts of a video have: they are tracked before the one part, so that the
-//! tracker knows the faces when it starts, and are the last ones of the other. They show whether the
-//! parts fit together.
+//! The frames that two parts of a video share. They are tracked before one part, so that the
+//! tracker knows the faces when the part starts, and are the last frames of the other part. They
+//! show if the parts can be joined.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::mem;
@@ -16,16 +16,16 @@ use gstfacetrack::meta::FaceTrackMeta;
 
 use crate::branch::{self, Clock, FRAMES};
 
-/// Where a part overlaps with its neighbours, by a clock, ns.
+/// Times at which a part overlaps with its neighbours, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Edges {
-    /// Its start; frames before it are not in its record.
+    /// Start of the part; frames before it are not in its record.
     pub start: Option<u64>,
     /// Start of the frames that the next part has, too.
     pub last: Option<u64>,
 }
 
-/// Looks at the frames of a part, until it is dropped.
+/// Observes the frames of a part, until it is dropped.
 pub(crate) struct Overlap {
     pad: gst::Pad,
     probe: Option<gst::PadProbeId>,
@@ -43,7 +43,7 @@ pub(crate) struct Seen {
 }
 
 impl Overlap {
-    /// Looks at the frames that leave `pad`, and drops those before the start.
+    /// Observes the frames that leave `pad`, and drops those before the start.
     pub(crate) fn of(edges: Edges, pad: gst::Pad, clock: Clock) -> Self {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let frames = seen.clone();
@@ -112,7 +112,8 @@ fn faces(buffer: &gst::BufferRef) -> Vec<(u32, [f32; 4])> {
     faces.iter().map(face).collect()
 }
 
-/// A hash of the pixels of a frame. Rust may change it: then parts of an earlier version do not fit.
+/// Returns a hash of the pixels of a frame. A new version of Rust may change the hash, and then
+/// parts of an earlier version cannot be joined.
 fn picture(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
     let info = gst_video::VideoInfo::from_caps(pad.current_caps()?.as_ref()).ok()?;
     let frame = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &info).ok()?;
@@ -120,7 +121,7 @@ fn picture(pad: &gst::Pad, buffer: &gst::BufferRef) -> Option<u64> {
     for component in 0..frame.n_components() {
         let plane = frame.format_info().plane()[component as usize];
         let stride = usize::try_from(frame.plane_stride()[plane as usize]).ok()?;
-        // Behind the pixels of a row there may be anything.
+        // The bytes after the pixels of a row may have any value.
         let pixels = frame.comp_width(component) as usize * frame.comp_pstride(component) as usize;
         let rows = frame.plane_data(plane).ok()?.chunks(stride.max(1));
         for row in rows.take(frame.comp_height(component) as usize) {

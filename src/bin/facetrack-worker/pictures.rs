@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Pictures, still and animated. Their files have the same types; the frames tell them apart.
+//! Distinguishes still and animated pictures. Their files have the same types, so the frames
+//! decide.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,11 +10,11 @@ use std::sync::Mutex;
 use facetrack_assets::lock::lock;
 use gst::prelude::*;
 
-/// Bytes in which an animated PNG or WebP says that it is one: before the first picture. Our
-/// choice; profiles of colours come first.
+/// Maximum size, in bytes, of the data before the first picture, where an animated PNG or WebP is
+/// marked as such. Our choice; profiles of colours come first.
 const HEADER: u64 = 1 << 20;
 
-/// Where a WebP file has its features, and the one for an animation.
+/// Position of the features in a WebP file, and the feature of an animation.
 const WEBP_FLAGS: usize = 20;
 const WEBP_ANIMATION: u8 = 2;
 
@@ -26,7 +27,7 @@ pub(crate) fn kind(decoder: &gst::Bin) -> Option<String> {
     name.starts_with("image/").then_some(name)
 }
 
-/// Why a file of this type is not tracked.
+/// Returns the reason why a file of this type is not tracked.
 pub(crate) fn reason(path: &Path, kind: &str) -> String {
     if is_animated(path) {
         format!(
@@ -63,9 +64,9 @@ enum Begun {
     Moves,
 }
 
-/// Keeps the first frame at `pad` back until the second one comes. Then calls `on_second`, and the
-/// frames go on. Calls `on_single` if there is no second one; another size makes another picture,
-/// such as the smaller ones behind a JPEG.
+/// Keeps the first frame at `pad` back until the second one comes. Then calls `on_second`, and lets
+/// the frames pass. Calls `on_single` if there is no second one. A frame of another size is another
+/// picture, such as the smaller ones behind a JPEG.
 pub(crate) fn wait_for_second(
     pad: &gst::Pad,
     on_second: impl Fn(&gst::Pad) + Send + Sync + 'static,

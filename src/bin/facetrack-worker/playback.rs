@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A video from its file to its record.
+//! Plays a video from its file to its record.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,15 @@ use crate::overlap::{Edges, Overlap};
 use crate::requests::Requests;
 use crate::{branch, damage, ending, faults, measure, pictures, streams};
 
-/// How long a message is waited for before requests are checked.
+/// Maximum time to wait for a message before requests are checked.
 const POLL: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
 /// Interval of progress messages. Our choice: a bar that moves twice a second.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How much earlier than a part a seek goes. Decoders shorten the frame that is shown at the target
-/// of a seek, so this frame begins before the part, and is left out. Our choice: any time would do.
+/// Time between the target of a seek and the part. Decoders shorten the frame that is shown at the
+/// target of a seek, so this frame begins before the part, and is left out. Our choice: any time
+/// would do.
 const BEFORE_PART: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 
 /// Message of the pipeline: the decoder has announced all streams.
@@ -99,7 +100,7 @@ impl Playback {
         let linked = added.and_then(|()| file.link(&decoder));
         let linked = linked.and_then(|()| facetrack.link(&sink));
         linked.map_err(|error| error.to_string())?;
-        // Each video starts as the first one did.
+        // Every video starts in the same state.
         facetrack.emit_by_name::<()>("reset-calibration", &[]);
         branch::restrict(&decoder, engine.decoder_threads);
         damage::report_to(&sink, job.segment);
@@ -148,7 +149,7 @@ impl Playback {
     }
 
     fn run(&mut self, requests: &Requests) -> Outcome {
-        // An error message says why it does not start.
+        // An error message has the reason why the pipeline does not start.
         let _ = self.pipeline.set_state(gst::State::Playing);
         let mut outcome = self.wait(requests);
         outcome.video_seconds = self.tracked_seconds();
@@ -242,7 +243,7 @@ impl Playback {
         }
     }
 
-    /// Returns true if no frame of the video is in the part: it may begin late, or end early.
+    /// Returns true if the part has no frame of the video, which may begin late or end early.
     fn is_empty_part(&self, error: &gst::message::Error) -> bool {
         let is_of_record = error.src() == Some(self.sink.upcast_ref());
         let is_empty = error.error().matches(gst::StreamError::Failed) && self.frames() == 0;
@@ -284,7 +285,7 @@ impl Playback {
         }
     }
 
-    /// Leaves out what is not between two stream times, ns, behind a seek.
+    /// Leaves out frames that are not between two stream times, ns, after a seek.
     fn cut_out(&mut self, start: u64, stop: Option<gst::ClockTime>) {
         let is_divided = self.warm_up.is_some();
         if let Some(warm_up) = self.warm_up {
@@ -304,7 +305,7 @@ impl Playback {
             branch::begin_at(&pad, start, branch::stream_clock(), |_| ());
         }
         if let Some(stop) = stop.map(gst::ClockTime::nseconds) {
-            // The stop of a part that is joined says nothing about where the video should end.
+            // The stop of a part that is joined is not the expected end of the video.
             branch::set_stop(&pad, Some(stop).filter(|_| !is_divided));
             branch::end_at(&pad, stop, branch::stream_clock(), || ());
         }
@@ -319,7 +320,7 @@ impl Playback {
         self.cut_out(start.nseconds(), self.segment.stop.map(time));
         let start = start.saturating_sub(self.warm_up.unwrap_or(BEFORE_PART));
         let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
-        // The stop is left to `branch::end_at`: qtdemux takes it for a time of the track, and leaves
+        // `branch::end_at` applies the stop: qtdemux would use it as a time of the track, and leave
         // out the last frames of a part if the movie begins within the track.
         let (set, none) = (gst::SeekType::Set, gst::SeekType::None);
         let stop = gst::ClockTime::NONE;
@@ -460,8 +461,9 @@ fn select(
     }
 }
 
-/// Plays the whole stream at `pad` and drops what is not in the segment: demuxers of other containers
-/// only guess where a time is in the file, or start at frames that cannot be decoded alone.
+/// Plays the whole stream at `pad` and drops the frames outside the segment. Demuxers of other
+/// containers guess the position of a time in the file, or start at frames that cannot be decoded
+/// by themselves.
 fn leave_out(pad: &gst::Pad, segment: Segment, movie: &Movie, sink: &glib::WeakRef<TrackJsonSink>) {
     let ns = |seconds| clock_time(seconds).nseconds();
     if let Some(stop) = segment.stop.map(ns) {

@@ -15,7 +15,7 @@ use rustix::process::{Signal, getpid, kill_process};
 /// Requests from standard input, which a thread reads.
 pub(crate) struct Requests {
     receiver: Receiver<Request>,
-    /// Whether the current video is to stop.
+    /// True if the current video is to stop.
     stop: Arc<AtomicBool>,
 }
 
@@ -56,8 +56,8 @@ fn read(sender: &Sender<Request>, stop: &AtomicBool) {
             }
         }
     }
-    // The command has ended, and the current video is of no use to anyone. A run that follows may
-    // need its files now, so nothing is waited for.
+    // The command has ended, so the current video is not needed any more. A following run may need
+    // its files now, so this thread does not wait.
     if has_begun {
         let _ = kill_process(getpid(), Signal::KILL);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which of the decoded streams is the video.
+//! Selects the video among the decoded streams.
 
 use gst::prelude::*;
 
 use crate::branch;
 
-/// How well a stream suits, worst first: a picture, such as a cover, is the last choice. Then come
-/// the marks of the container and the length of the stream.
+/// Rank of a stream, lowest first: a picture, such as a cover, is the last choice. The marks of the
+/// container and the length of the stream decide between the others.
 type Rank = (bool, bool, bool, Option<gst::ClockTime>);
 
-/// The stream of video to track, once all streams of the decoder are known. Of streams that suit
-/// equally well, it is the first one.
+/// Returns the stream of video to track, once all streams of the decoder are known. Of several
+/// streams with the same rank, it is the first one.
 pub(crate) fn video(decoder: &gst::Element) -> Option<gst::Pad> {
     let pads = decoder.src_pads().into_iter().filter(branch::has_video);
     pads.rev().max_by_key(|pad| rank(decoder, pad))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where packs of InsightFace's networks are looked for.
+//! Finds packs of InsightFace's networks.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf, is_separator};
@@ -9,8 +9,8 @@ use super::{NotFound, SearchPaths};
 /// Folder of a collection of models that holds packs, and networks outside of packs.
 const PACK_FAMILY: &str = "insightface";
 
-/// Names of packs that are looked for: the packs that InsightFace publishes, its default first,
-/// then the better ones first; and the family.
+/// Names of packs to search: the packs that InsightFace publishes, its default first, then the
+/// others, better ones first; and the family.
 const PACKS: [&str; 8] = [
     "buffalo_l",
     "antelopev2",
@@ -23,13 +23,13 @@ const PACKS: [&str; 8] = [
 ];
 
 impl SearchPaths {
-    /// The folder of a pack of InsightFace's networks.
+    /// Returns the folder of a pack of InsightFace's networks.
     ///
-    /// `explicit` is the folder, or the name of a pack: a word without a slash. A pack is looked
-    /// for in `models_dir`, `models/` of `insightface_home`, `collection`, the user's data folder,
+    /// `explicit` is the folder, or the name of a pack: a word without a slash. A pack is searched
+    /// in `models_dir`, `models/` of `insightface_home`, `collection`, the user's data folder,
     /// `~/.insightface/models` and the system's data folders; in each flat, then in the folder
-    /// `insightface`. Without a name the first published pack that is there is taken, then a folder
-    /// `insightface` with networks in it.
+    /// `insightface`. Without a name, the first published pack that exists is used, otherwise a
+    /// folder `insightface` with networks in it.
     ///
     /// # Errors
     /// Returns [`NotFound::Pack`], with the folders looked in.
@@ -53,7 +53,7 @@ impl SearchPaths {
         })
     }
 
-    /// Where packs lie.
+    /// Folders in which packs are searched.
     fn pack_folders(&self) -> Vec<PathBuf> {
         let own_home = self.home.as_ref().map(|home| home.join(".insightface"));
         let in_models = |home: &PathBuf| home.join("models");
@@ -68,7 +68,7 @@ impl SearchPaths {
     }
 }
 
-/// Returns true if `model` is a word, which stands for a pack wherever it is, and no path.
+/// Returns true if `model` is a word, which names a pack in any folder, and not a path.
 fn is_name(model: &Path) -> bool {
     let has_separator = model.to_string_lossy().contains(is_separator);
     !has_separator && matches!(model.components().next(), Some(Component::Normal(_)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Texts of a manifest that become paths, addresses and arguments of programs. A value that would
-//! leave its folder or be taken for an option does not exist.
+//! Texts of a manifest that become paths, addresses and arguments of programs. A type cannot hold a
+//! path that leaves its folder, or a text that a program would take for an option.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A text that a field of a manifest cannot have.
+/// Error for a text that a field of a manifest cannot have.
 #[derive(Debug, Error)]
 #[error("{text:?} is not {expected}")]
 pub struct FieldError {

@@ -45,7 +45,7 @@ fn library(paths: &SearchPaths) -> Finding {
     }
 }
 
-/// Returns true if the library is not loaded because of its telemetry.
+/// Returns true if the library is refused because of its telemetry.
 fn is_refused(paths: &SearchPaths, library: &Path) -> bool {
     paths.telemetry == Telemetry::Possible && telemetry::is_in(library).unwrap_or(false)
 }
@@ -70,7 +70,7 @@ fn loaded(paths: &SearchPaths) -> Finding {
     }
 }
 
-/// The remedy if a variable names the library: a fetched one is not looked for then.
+/// The remedy if a variable names the library: a fetched one is not searched then.
 fn another_library() -> Option<String> {
     let variable = runtime_variable(env::var_os)?;
     Some(format!(
@@ -78,7 +78,7 @@ fn another_library() -> Option<String> {
     ))
 }
 
-/// Every model of the manifest, and whose licence not everybody can follow.
+/// Reports every model of the manifest, and those whose licence forbids commercial use.
 pub(super) fn models() -> Vec<Finding> {
     let models: Vec<_> = manifest::manifest()
         .usable()

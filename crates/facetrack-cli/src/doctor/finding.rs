@@ -14,7 +14,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// As it should be.
+    /// Creates a finding without a problem.
     pub(super) fn good(text: impl Into<String>) -> Self {
         Self {
             mark: '✓',
@@ -23,7 +23,7 @@ impl Finding {
         }
     }
 
-    /// Something is wrong; `remedy` is a command that repairs it.
+    /// Creates a finding of a problem; `remedy` is the command that repairs it.
     pub(super) fn bad(text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             mark: '✗',
@@ -32,7 +32,7 @@ impl Finding {
         }
     }
 
-    /// Neither good nor bad.
+    /// Creates a finding that is neither good nor bad.
     pub(super) fn note(text: impl Into<String>) -> Self {
         Self {
             mark: '·',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! GStreamer, and whether it finds the plugin. Its programs run in the user's folder: GStreamer's
-//! variables may have relative paths.
+//! Checks GStreamer, and that it finds the plugin. Its programs run in the user's folder because
+//! GStreamer's variables may have relative paths.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn framework() -> Vec<Finding> {
     }
 }
 
-/// Whether the plugin is built, and found in this shell.
+/// Checks that the plugin is built, and that GStreamer finds it in this shell.
 pub(super) fn plugin() -> Vec<Finding> {
     let mut findings = Vec::new();
     let built = places::built_plugin();

@@ -7,7 +7,7 @@ use super::finding::Finding;
 
 /// Prefixes of variables that change the behaviour of the plugin.
 const PREFIXES: [&str; 4] = ["STEP5_", "TRACKING_", "FACETRACK_", "GST_PLUGIN_"];
-/// The same, whole.
+/// Whole names of such variables.
 const NAMES: [&str; 7] = [
     "ORT_DYLIB_PATH",
     "ORT_DISABLE_TELEMETRY",

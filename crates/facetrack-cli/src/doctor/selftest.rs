@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Every engine on one frame.
+//! Runs every engine on one frame.
 
 use std::fs;
 use std::process::Command;

@@ -27,7 +27,7 @@ const SCORE: &str = "confidence";
 /// Angles in degrees.
 const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
 
-/// How numbers of several frames are combined in a column.
+/// Describes how numbers of several frames are combined in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Blend {
     /// Index in [`GROUPS`].

@@ -72,7 +72,7 @@ impl LiveLink {
     /// The layout for a record with these contents.
     ///
     /// # Errors
-    /// No face of the record has blendshapes.
+    /// Returns an error if no face of the record has blendshapes.
     fn new(contents: &Contents) -> Result<Self, String> {
         let channels = BLENDSHAPES.map(|name| {
             let is_channel = |it: &Column| {

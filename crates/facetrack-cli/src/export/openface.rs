@@ -22,7 +22,7 @@ pub(super) const FORM: Form = Form {
     layout: |contents| Ok(Box::new(OpenFace::new(contents))),
 };
 
-/// The centimetres of MediaPipe's positions in millimetres.
+/// Millimetres per centimetre, the unit of MediaPipe's positions.
 const MILLIMETRES: f32 = 10.0;
 
 /// Elements of `pose.matrix` with the position of the head: x, y, z.

@@ -14,13 +14,13 @@ const SAME: u64 = 1_000_000;
 /// Frames at a constant rate.
 pub(super) struct Resampled<'a> {
     frames: Frames<'a>,
-    /// How each column is interpolated.
+    /// Interpolation of each column.
     blends: Vec<Option<Blend>>,
     /// Frames per second.
     rate: f64,
     /// Time of the first frame, ns; not known before it is read.
     start: Option<u64>,
-    /// Frames until now.
+    /// Number of frames until now.
     count: u64,
     /// Frames around the next time, with their times: the first is not after it.
     around: [Option<(u64, Frame)>; 2],

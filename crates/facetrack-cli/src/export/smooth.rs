@@ -72,7 +72,7 @@ impl Deviations {
 pub(super) struct Smoothed<'a> {
     frames: Frames<'a>,
     deviations: Deviations,
-    /// How each column is smoothed.
+    /// Smoothing of each column.
     blends: Vec<Option<Blend>>,
     /// Frames around the next one, with their times.
     window: VecDeque<(u64, Frame)>,

@@ -74,7 +74,7 @@ pub(crate) fn columns() -> Vec<Column> {
 /// # Errors
 /// Returns an error if a source cannot be read.
 ///
-/// Entries of a folder that cannot be read are left out, and `complain` is told.
+/// Entries of a folder that cannot be read are left out and reported to `complain`.
 pub(crate) fn index(
     sources: &[PathBuf],
     complain: &mut dyn FnMut(String),

@@ -93,7 +93,7 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// How long videos are divided; `None` if they are not.
+    /// Returns how long videos are divided, or `None` if they are not.
     pub(crate) fn segment_plan(&self) -> Option<SegmentPlan> {
         let warm_up = self.warm_up;
         self.segment.map(|segment| SegmentPlan { segment, warm_up })
@@ -138,7 +138,7 @@ pub(super) mod tests {
         arguments: RunArguments,
     }
 
-    /// The arguments in these words.
+    /// Parses the words as arguments.
     pub(crate) fn parsed<W: Into<OsString>>(
         words: impl IntoIterator<Item = W>,
     ) -> Result<RunArguments, String> {

@@ -22,7 +22,7 @@ use super::video_lock::{Existing, VideoLock};
 use super::worker::Worker;
 use super::worker_pool::WorkerSlot;
 
-/// How often limits and signals are checked.
+/// Interval at which limits and signals are checked.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Time for a worker to stop a video. Our choice: some frames of the slowest engine.
@@ -48,9 +48,9 @@ pub(super) struct Dispatcher<'a> {
 /// Result of a job.
 enum JobResult {
     Ended(Box<StatusFile>),
-    /// The run ends first.
+    /// The run ended before the job.
     Interrupted,
-    /// Another attempt, after all other jobs.
+    /// The job is tried again after all other jobs.
     Again,
 }
 
@@ -86,7 +86,7 @@ impl Dispatcher<'_> {
         if self.run.arguments.out.is_some() {
             video.record.parent().map_or(Ok(()), fs::create_dir_all)?;
         } else if let Some(outcome) = plan::unreadable(video, self.run.arguments) {
-            // Nothing is written to the place of a disk that is away.
+            // Nothing is written to the mount point of a disk that is not mounted.
             self.settled(index, Box::new(self.status("", video, outcome)));
             return Ok(None);
         }
@@ -130,7 +130,8 @@ impl Dispatcher<'_> {
         Ok(None)
     }
 
-    /// Duration of a video that can be tracked in segments, s, or why it cannot be.
+    /// Duration, in seconds, of a video that can be tracked in segments, or the reason why it
+    /// cannot be.
     fn measure(&self, video: &Video) -> Option<Result<f64, String>> {
         if plan::refuse(&video.path).is_some() {
             return None;
@@ -285,7 +286,7 @@ impl Dispatcher<'_> {
             Err(reason) => Outcome::without_record(Status::Failed, reason),
         };
         let video = &self.run.videos[job.index];
-        // Its file may have gone away meanwhile.
+        // Its file may have been removed meanwhile.
         let is_whole = outcome.status == Status::Complete || outcome.cause.is_some();
         let gone = (!is_whole).then(|| plan::unreadable(video, self.run.arguments));
         let outcome = gone.flatten().unwrap_or(outcome);

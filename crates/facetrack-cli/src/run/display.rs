@@ -19,7 +19,7 @@ use crate::output;
 
 const MILLISECONDS: f64 = 1e3;
 
-/// Shows a run, and keeps its account.
+/// Shows a run, and keeps its summary.
 pub(super) struct Display<'a> {
     videos: &'a [Video],
     mode: Mode,
@@ -91,7 +91,7 @@ impl<'a> Display<'a> {
         }
     }
 
-    /// Shows the account of the run.
+    /// Shows the summary of the run.
     ///
     /// # Errors
     /// Returns an error if it cannot be printed.
@@ -118,7 +118,7 @@ impl<'a> Display<'a> {
     }
 }
 
-/// The account of a video.
+/// Returns the line about the result of a video.
 fn line(result: &VideoResult, videos: &[Video]) -> String {
     let outcome = &result.status.outcome;
     let path = videos[result.index].path.display().to_string();
@@ -134,7 +134,7 @@ fn line(result: &VideoResult, videos: &[Video]) -> String {
         );
     }
     if let Some(message) = &outcome.message {
-        // It is named already.
+        // The line names it already.
         let named = message.strip_prefix(&path);
         line += named.unwrap_or(&format!(": {message}"));
     }

@@ -5,7 +5,7 @@ use facetrack_jobs::Progress;
 
 use super::status_file::StatusFile;
 
-/// Something that happened. Videos are named by their index.
+/// An event of a run. Videos are named by their index.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
     /// A dispatcher has begun a video, or a segment of it: its number, from 0, and their count.
@@ -14,7 +14,7 @@ pub(super) enum Event {
         index: usize,
         segment: Option<(usize, usize)>,
     },
-    /// A video is under way.
+    /// A video is being tracked.
     Progressed {
         dispatcher: usize,
         index: usize,
@@ -32,7 +32,7 @@ pub(super) enum Event {
 #[derive(Debug, Clone)]
 pub(super) struct VideoResult {
     pub index: usize,
-    /// True if this run has settled it.
+    /// True if this run has settled the video.
     pub is_new: bool,
     pub status: Box<StatusFile>,
 }

@@ -26,7 +26,7 @@ const NAME: &str = "facetrack-failed";
 /// Maximum size of a list. Our choice: more than a million rows.
 const MAX_SIZE: u64 = 1 << 30;
 
-/// Keys of each row, by which a list is recognised.
+/// Keys of each row. They identify a list.
 const KEYS: [&str; 2] = ["uri", "message"];
 
 /// A row of the list.
@@ -158,7 +158,7 @@ fn write_to_device(path: &Path, text: &str) -> io::Result<()> {
     device.write_all(text.as_bytes())
 }
 
-/// Where the list is. Runs that share a folder have one each.
+/// Returns the path of the list. Each of several runs that share a folder has its own.
 fn place(arguments: &RunArguments, shard: Shard) -> PathBuf {
     if let Some(path) = &arguments.failures {
         return path.clone();

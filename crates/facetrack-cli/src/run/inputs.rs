@@ -31,8 +31,8 @@ const LISTS: [&str; 4] = ["txt", "csv", "jsonl", "json"];
 /// Characters that make an argument a pattern if no file has that name.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
-/// Folders of the bin, of thumbnails and of file systems, in lower case. Hidden ones are left out
-/// anyway.
+/// Names of folders with trash, thumbnails and data of file systems, in lower case. Hidden ones are
+/// left out anyway.
 const NO_MEDIA: [&str; 4] = [
     "$recycle.bin",
     "@eadir",
@@ -40,28 +40,28 @@ const NO_MEDIA: [&str; 4] = [
     "system volume information",
 ];
 
-/// In place of bytes that are not UTF-8.
+/// Character that replaces bytes that are not UTF-8.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// A video, or a segment of one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Video {
-    /// Its name among all videos, and the path of its record without the suffix.
+    /// Name that no other video has, and the path of the record without the suffix.
     pub id: String,
-    /// Its path below the folder or list that named it, which the record states.
+    /// Path below the folder or list that named the video; the record contains it.
     pub name: String,
     pub path: PathBuf,
     pub segment: Segment,
-    /// Empty until all inputs are read.
+    /// Path of the record; empty until all inputs are read.
     pub record: PathBuf,
-    /// Why it cannot be tracked, if so.
+    /// Reason why the video cannot be tracked, if any.
     pub refusal: Option<String>,
 }
 
 /// Everything that the arguments name.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
-    /// In the order of the arguments.
+    /// Videos in the order of the arguments.
     pub videos: Vec<Video>,
     /// Messages about entries that are left out.
     pub notes: Vec<String>,
@@ -70,8 +70,8 @@ pub(super) struct Inputs {
 /// Lists all videos.
 ///
 /// # Errors
-/// Returns an error if an input is not there or cannot be read, or the list of failures would
-/// replace something else.
+/// Returns an error if an input does not exist or cannot be read, or if the list of failures would
+/// replace another file.
 pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     let mut inputs = Inputs::default();
     let mut lists = Vec::new();
@@ -142,7 +142,7 @@ impl Video {
     }
 }
 
-/// Whether a record can have this id.
+/// Checks that a record can have this id.
 fn check_id(id: &str) -> Result<(), String> {
     let path = Path::new(id);
     let is_below = |part| matches!(part, Component::Normal(_));
@@ -164,10 +164,10 @@ fn check_id(id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a video can have this path.
+/// Checks that a video can have this path.
 fn check_path(path: &Path, is_fetched: bool) -> Result<(), String> {
     let text = path.to_string_lossy();
-    // Workers are told it as text. So is this command by lists.
+    // Workers and lists receive it as text.
     if text.contains(REPLACEMENT) && !(path.to_str().is_some() && path.exists()) {
         return Err("its name is not UTF-8. Rename it".to_owned());
     }
@@ -294,7 +294,7 @@ struct PathPattern {
 }
 
 impl PathPattern {
-    /// As shells do it.
+    /// Options of patterns, as in shells.
     const OPTIONS: MatchOptions = MatchOptions {
         case_sensitive: true,
         require_literal_separator: true,

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use super::arguments::RunArguments;
 use super::inputs::Video;
 
-/// Everything that the record of a video depends on, with a loaded engine. A file that cannot be read
-/// has no `content`.
+/// Returns everything that the record of a video depends on, for a loaded engine. A file that
+/// cannot be read has no `content`.
 pub(super) fn basis(video: &Video, arguments: &RunArguments, ready: &Ready) -> Value {
     let content = if arguments.checksum {
         hash_of_file(&video.path).map(Value::from)

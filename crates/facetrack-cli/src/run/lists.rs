@@ -15,7 +15,7 @@ use super::inputs::Video;
 /// Maximum size of a list. Our choice: ten million paths of 200 bytes.
 const MAX_SIZE: u64 = 2 << 30;
 
-/// Some editors write it at the beginning of a text.
+/// Character that some editors write at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Columns that name the video.
@@ -183,7 +183,7 @@ fn video(row: Row) -> Result<Video, String> {
     })
 }
 
-/// The path in a URI of a file, or the text itself.
+/// Returns the path in a `file` URI, or the text itself.
 fn path_of(uri: &str) -> PathBuf {
     let Some(path) = uri.strip_prefix("file://") else {
         return PathBuf::from(uri);

@@ -4,7 +4,7 @@
 //!
 //! `<record>.done` is its status file. Everything unfinished is in the folder `<record>.parts`: the
 //! lock of the run that tracks it, the next record with its status file, and the segments of a long
-//! video. A folder of that name without a lock is somebody else's, unless it is empty.
+//! video. A folder of that name without a lock belongs to another program, unless it is empty.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -53,7 +53,7 @@ pub(crate) fn lock_file(record: &Path) -> PathBuf {
     folder(record).join(CLAIM)
 }
 
-/// Where the next record is written. It has a status file, too.
+/// Path to which the next record is written. It has a status file, too.
 pub(crate) fn next(record: &Path) -> PathBuf {
     folder(record).join(NEXT)
 }
@@ -68,7 +68,7 @@ pub(crate) fn all(record: &Path) -> [PathBuf; 3] {
     [record.to_owned(), status_file(record), folder(record)]
 }
 
-/// Why no record can have this name, if so.
+/// Checks that a record can have this name.
 pub(crate) fn check_length(record: &Path) -> Result<(), String> {
     let longest = folder(record);
     let length = longest.file_name().map_or(0, |name| name.len());
@@ -81,7 +81,7 @@ pub(crate) fn check_length(record: &Path) -> Result<(), String> {
     ))
 }
 
-/// Something of other people at one of the names, which must not be replaced.
+/// Finds a file of another program at one of the names, which must not be replaced.
 pub(crate) fn obstacle(record: &Path) -> Option<String> {
     let mut files = [record.to_owned(), status_file(record)].into_iter();
     if let Some(other) = files.find(|path| is_other(path)) {
@@ -95,7 +95,8 @@ pub(crate) fn obstacle(record: &Path) -> Option<String> {
     found.unwrap_or_else(|error| Some(format!("{}: {error}", folder.display())))
 }
 
-/// Something in the folder that has the name of a file of this command, and is none.
+/// Finds an entry of the folder that has the name of a file of this command but is from another
+/// program.
 fn intruder(folder: &Path) -> io::Result<Option<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if is_absent(&error) => return Ok(None),
@@ -107,12 +108,12 @@ fn intruder(folder: &Path) -> io::Result<Option<PathBuf>> {
     Ok(paths?.into_iter().find(is_intruder))
 }
 
-/// A message about something that has the name of a file of this command.
+/// Returns a message about an entry that has the name of a file of this command.
 pub(crate) fn in_the_way(path: &Path, reason: impl std::fmt::Display) -> String {
     format!("{} {reason}. Move it away", path.display())
 }
 
-/// Returns true if the folder is from this command, or there is none, or an empty one.
+/// Returns true if the folder is from this command, is empty or does not exist.
 fn is_own(record: &Path) -> io::Result<bool> {
     let folder = folder(record);
     match fs::symlink_metadata(&folder) {
@@ -130,13 +131,13 @@ pub(crate) fn is_begun(record: &Path) -> bool {
     is_file(&lock_file(record)) && fs::symlink_metadata(folder(record)).is_ok_and(|it| it.is_dir())
 }
 
-/// Returns true if there is nothing at a path.
+/// Returns true if the error says that nothing exists at the path.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     use ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Returns true if there is something that is no file.
+/// Returns true if something other than a file is at the path.
 fn is_other(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_file())
 }
@@ -148,7 +149,7 @@ fn is_file(path: &Path) -> bool {
 /// Removes the files in the folder that are named here, but the lock.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub(crate) fn clear(record: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder(record))? {
         let entry = entry?;
@@ -163,7 +164,7 @@ pub(crate) fn clear(record: &Path) -> io::Result<()> {
 /// Removes the folder if nothing but the lock is in it.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub(crate) fn remove_empty(record: &Path) -> io::Result<()> {
     let folder = folder(record);
     for entry in fs::read_dir(&folder)? {

@@ -19,7 +19,7 @@ use super::status_file::StatusFile;
 use super::video_lock::{self, Existing};
 use crate::output;
 
-/// Why a video without a status file is tracked.
+/// Reason for tracking a video without a status file.
 pub(super) const NEW: &str = "new";
 
 /// A video to track.
@@ -30,14 +30,14 @@ pub(super) struct VideoJob {
     pub key: String,
     /// The basis of the key.
     pub basis: Value,
-    /// Why it is tracked: `new` or `again (…)`.
+    /// Reason for tracking it: `new` or `again (…)`.
     pub reason: String,
-    /// Settings that differ from those of the record to replace.
+    /// Settings that differ from the settings of the record to replace.
     pub differences: Vec<String>,
     pub existing: Existing,
     /// The status file when the run was planned.
     pub known: Option<Box<StatusFile>>,
-    /// Why it is not tracked in parts, although it should be.
+    /// Reason why the video is not tracked in segments, although it should be.
     pub whole: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl VideoJob {
         known.with_key(&self.key).cloned().map(Box::new)
     }
 
-    /// The earlier result that is kept if the next one is this, if there is a better one.
+    /// Returns the earlier result if it is better than this one, so that it is kept.
     pub(super) fn better(
         &self,
         video: &Video,
@@ -106,7 +106,8 @@ impl VideoJob {
     }
 }
 
-/// Why a video is tracked, and the settings that differ from those of its record.
+/// Returns the reason for tracking a video, and the settings that differ from the settings of its
+/// record.
 fn compared(known: Option<&StatusFile>, video: &Video, basis: &Value) -> (String, Vec<String>) {
     let Some(known) = known else {
         return (NEW.to_owned(), Vec::new());
@@ -134,7 +135,8 @@ fn compared(known: Option<&StatusFile>, video: &Video, basis: &Value) -> (String
     (format!("again ({})", reasons.join("; ")), differences)
 }
 
-/// Why the run must not start: videos have records that were made with other settings.
+/// Returns the reason why the run must not start: videos have records that were made with other
+/// settings.
 pub(super) fn conflict(
     videos: &[Video],
     jobs: &[VideoJob],
@@ -152,7 +154,7 @@ pub(super) fn conflict(
     ))
 }
 
-/// Returns true if a status file is about a record that is there.
+/// Returns true if the status file says that the video has a record, and the record exists.
 fn has_result(known: &StatusFile, video: &Video) -> bool {
     known.outcome.status.has_record() && has_record(video)
 }
@@ -161,7 +163,7 @@ fn has_record(video: &Video) -> bool {
     fs::symlink_metadata(&video.record).is_ok()
 }
 
-/// Whether a video is tracked. An error is the result of one that is not.
+/// Decides if a video is tracked. If it is not, the error is its result.
 fn decide(
     index: usize,
     video: &Video,
@@ -249,7 +251,7 @@ pub(super) fn kept(outcome: Outcome, video: &Video) -> Outcome {
     }
 }
 
-/// Why a record is not replaced.
+/// Returns the reason why a record is not replaced.
 pub(super) fn foreign(record: &Path) -> String {
     format!(
         "{} exists, and `facetrack run` has not written it. Move it away, or add --force to replace it",
@@ -257,7 +259,8 @@ pub(super) fn foreign(record: &Path) -> String {
     )
 }
 
-/// The outcome of a file that no worker has to open; `None` if it may be a video.
+/// Returns the outcome of a file that cannot be a video, so that no worker opens it; `None` for
+/// other files.
 pub(super) fn refuse(path: &Path) -> Option<Outcome> {
     let (status, cause, reason) = refusal(path)?;
     let message = format!("{}: {reason}", path.display());
@@ -267,7 +270,7 @@ pub(super) fn refuse(path: &Path) -> Option<Outcome> {
     })
 }
 
-/// Why a file is no video, or cannot be opened.
+/// Returns the reason why a file is not a video, or cannot be opened.
 fn refusal(path: &Path) -> Option<(Status, Option<Cause>, String)> {
     let unsupported = |reason: &str| Some((Status::Unsupported, None, reason.to_owned()));
     let unreadable = |reason| Some((Status::Failed, Some(Cause::Unreadable), reason));

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// How often a program is checked that is about to end.
+/// Interval at which a program that is about to end is checked.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Time for the system to end a killed program. Our choice: one that waits for a lost network disk
-/// takes longer, and is left to the system.
+/// Time for the system to end a killed program. Our choice. A program that waits for a lost network
+/// disk takes longer; it is left to the system.
 const DEATH: Duration = Duration::from_millis(500);
 
 /// A program that leads a process group. The group is ended when this is dropped.
@@ -23,7 +23,8 @@ impl ProcessGroup {
         Pid::from_raw(self.0.id().try_into().ok()?)
     }
 
-    /// Returns true if the program has ended. Its number stays taken until [`ProcessGroup::end`].
+    /// Returns true if the program has ended. Its process id is not reused before
+    /// [`ProcessGroup::end`].
     pub(super) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let state = self.pid().map(|pid| waitid(WaitId::Pid(pid), options));
@@ -45,7 +46,7 @@ impl ProcessGroup {
     /// Ends the group, and returns how the program ended.
     ///
     /// # Errors
-    /// Returns an error if the system cannot end it now.
+    /// Returns an error if the system cannot end the program now.
     pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(group) = self.pid() {
             // It may have no group yet, or be the last of it.
@@ -61,7 +62,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // It has nothing to save.
+        // The program has nothing to save.
         let _ = self.end();
     }
 }

@@ -13,13 +13,13 @@ use super::plan::VideoJob;
 use super::segments::SegmentJob;
 use super::video_lock::VideoLock;
 
-/// How often a dispatcher that waits for segments looks whether the run ends.
+/// Interval at which a dispatcher that waits for segments checks if the run ends.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Why a run ends early.
+/// Reason why a run ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// A signal.
+    /// A signal has ended the run.
     Terminated,
     /// The disk is full.
     OutOfSpace,
@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub index: usize,
     /// Key of the record.
     pub key: String,
-    /// Attempts that ended with the worker.
+    /// Number of attempts during which the worker died.
     pub attempts: u32,
     pub target: Target,
 }
@@ -51,7 +51,7 @@ pub(super) struct Queue {
     jobs: Mutex<Jobs>,
     /// Wakes dispatchers that wait for segments.
     opened: Condvar,
-    /// Whether a signal asks the run to end.
+    /// True if a signal asks the run to end.
     terminated: Arc<AtomicBool>,
     stop: Mutex<Option<Stop>>,
     fail_fast: bool,
@@ -60,11 +60,11 @@ pub(super) struct Queue {
 struct Jobs {
     videos: VecDeque<VideoJob>,
     segments: VecDeque<Job>,
-    /// Videos that may yet be divided.
+    /// Number of videos that may still be divided.
     opening: usize,
     /// Jobs whose worker died.
     again: VecDeque<Job>,
-    /// True if these are due: nothing else runs.
+    /// True if the jobs in `again` are next, because all others are done.
     is_second: bool,
 }
 
@@ -100,8 +100,8 @@ impl Queue {
         }
     }
 
-    /// The next job. `open` makes one of a video, unless the video is divided or not tracked. Waits
-    /// while another dispatcher opens a video.
+    /// Returns the next job. `open` makes a job from a video, unless the video is divided or not
+    /// tracked. Waits while another dispatcher opens a video.
     pub(super) fn next(&self, open: impl Fn(VideoJob) -> Option<Job>) -> Option<Job> {
         let mut jobs = lock(&self.jobs);
         while self.stopped().is_none() {
@@ -144,7 +144,7 @@ impl Queue {
         lock(&self.jobs).is_second = true;
     }
 
-    /// Why the run ends early, if it does.
+    /// Returns the reason why the run ends early, if it does.
     pub(super) fn stopped(&self) -> Option<Stop> {
         let stop = *lock(&self.stop);
         let is_terminated = self.terminated.load(Ordering::Relaxed);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where long videos are cut.
+//! Divides long videos into segments.
 
 use std::time::Duration;
 
 use facetrack_jobs::Segment;
 use serde::Serialize;
 
-/// Where long videos are cut. Records depend on it.
+/// Lengths for dividing long videos into segments. Records depend on them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct SegmentPlan {
     /// Length of a segment.
@@ -16,8 +16,8 @@ pub(crate) struct SegmentPlan {
 }
 
 impl SegmentPlan {
-    /// The segments of a video that takes this long, s. The last one may be up to half longer or
-    /// shorter than the others.
+    /// Returns the segments of a video of this duration, in seconds. The last one may be up to half
+    /// longer or shorter than the others.
     pub(crate) fn segments(&self, seconds: f64) -> Vec<Segment> {
         let segment = self.segment.as_secs_f64();
         let count = (seconds / segment).round().max(1.0) as u32;

@@ -42,7 +42,7 @@ struct Progress {
     video: Option<(VideoJob, VideoLock)>,
     /// The status of each segment that is done.
     done: Vec<Option<StatusFile>>,
-    /// Why the segments cannot be joined.
+    /// Reason why the segments cannot be joined.
     misfit: Option<String>,
 }
 
@@ -65,8 +65,9 @@ impl SegmentJob {
         (self.number, self.video.segments.len())
     }
 
-    /// The status of the segment, if an earlier run has tracked it and nothing has changed since; any
-    /// status if the segments cannot be joined, because this one need not be tracked then.
+    /// Returns the status of the segment if an earlier run has tracked it and nothing has changed
+    /// since. If the segments cannot be joined, any status is returned, because this segment need
+    /// not be tracked then.
     pub(super) fn known(&self, key: &str) -> Option<Box<StatusFile>> {
         if lock(&self.video.progress).misfit.is_some() {
             return Some(Box::default());
@@ -178,7 +179,8 @@ impl SegmentedVideo {
         (0..count).map(job).collect()
     }
 
-    /// The outcome of the whole video, after joining the records; or why they cannot be joined.
+    /// Joins the records. Returns the outcome of the whole video, or the reason why they cannot be
+    /// joined.
     fn joined(
         &self,
         segments: &[StatusFile],
@@ -213,7 +215,7 @@ impl SegmentedVideo {
     }
 }
 
-/// Why a segment and its neighbours cannot be joined, as far as they are done.
+/// Returns the reason why a segment and those of its neighbours that are done cannot be joined.
 fn misfit(segments: &[Option<StatusFile>], number: usize) -> Option<String> {
     let outcome = |number: usize| {
         let outcome = &segments.get(number)?.as_ref()?.outcome;

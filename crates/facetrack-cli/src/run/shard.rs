@@ -24,7 +24,7 @@ pub(crate) struct Shard {
 impl Shard {
     const ALL: Self = Self { index: 0, count: 1 };
 
-    /// Returns true if there are others.
+    /// Returns true if there are other shards.
     pub(crate) fn is_one_of_several(self) -> bool {
         self.count > 1
     }
@@ -42,7 +42,7 @@ impl Shard {
         })
     }
 
-    /// Returns true if a video is in it.
+    /// Returns true if a video is in this shard.
     pub(crate) fn has(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash
@@ -121,7 +121,7 @@ fn of_slurm(
             "SLURM_ARRAY_TASK_COUNT is not set. Add --shard I/N".to_owned()
         ));
     };
-    // The numbers of an array may be any; those that do not fit are refused.
+    // A Slurm array may have any numbers. Those that are not usable as an index are refused.
     let limits = number("SLURM_ARRAY_TASK_MIN").zip(number("SLURM_ARRAY_TASK_MAX"));
     let size = limits.map(|(min, max)| max.saturating_sub(min).saturating_add(1));
     let has_gaps = size.is_some_and(|size| size != count);

@@ -16,20 +16,20 @@ use super::fetching::{FetchCommand, LOCAL};
 use super::process_group::ProcessGroup;
 use crate::pipe::LastLine;
 
-/// How often a running command is checked.
+/// Interval at which a running command is checked.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Time for the guard of a command to end all programs of it. Our choice; it kills them.
 const END: Duration = Duration::from_millis(500);
 
-/// How the names of staging folders begin.
+/// Prefix of the names of staging folders.
 const PREFIX: &str = "facetrack-";
 
-/// The lock of a staging folder. It contains the number that Linux gave itself when it started: on a
-/// shared disk, the locks of other machines may not be seen.
+/// The lock of a staging folder. It contains the boot id of Linux, because locks of other machines
+/// may not be visible on a shared disk.
 const LOCK: &str = ".facetrack-run";
 
-/// Where that number is, and its length with the newline.
+/// File with the boot id, and the length of the id with the newline.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const BOOT_ID_SIZE: u64 = 37;
 
@@ -39,7 +39,7 @@ const SUFFIX: usize = 8;
 /// Name of a local file, without its suffix.
 const LOCAL_NAME: &str = "video";
 
-/// Where videos are fetched to.
+/// Folder to which videos are fetched.
 pub(super) struct Staging {
     command: FetchCommand,
     /// Time limit for a video.
@@ -55,8 +55,8 @@ pub(super) struct Staged {
 }
 
 impl Staging {
-    /// A staging folder in the system's folder for temporary files (`TMPDIR`). Those of killed runs
-    /// are removed.
+    /// A staging folder in the system's folder for temporary files (`TMPDIR`). Folders of killed
+    /// runs are removed.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be created.
@@ -74,7 +74,7 @@ impl Staging {
     /// Fetches a video, until `is_stopped`.
     ///
     /// # Errors
-    /// The command failed, took too long, or the run ends.
+    /// Returns an error if the command fails or takes too long, or if the run ends.
     pub(super) fn fetch(
         &self,
         video: &Path,
@@ -97,7 +97,7 @@ impl Staging {
         let errors = errors.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let last_words = LastLine::of(errors, |_| ());
         let ended = self.wait(&child, is_stopped);
-        // Its guard ends it.
+        // Its guard ends the command.
         drop(child.0.stdin.take());
         child.ends_within(END);
         let status = child.end();
@@ -142,9 +142,10 @@ impl Staging {
 
 /// Marks a staging folder as one of this run.
 fn lock(folder: &Path) -> io::Result<File> {
-    // It is locked before it has its name, so that no other run takes it for one of a killed run.
+    // It is locked before it gets its name. Otherwise another run could take it for a folder of a
+    // killed run.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    // Without the number, no other run removes the folder.
+    // Without the boot id, no other run removes the folder.
     file.write_all(&boot_id().unwrap_or_default())?;
     file.as_file().lock()?;
     file.persist(folder.join(LOCK)).map_err(|error| error.error)

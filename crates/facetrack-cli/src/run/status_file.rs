@@ -35,16 +35,16 @@ pub(super) struct StatusFile {
     pub engine: String,
     pub device: String,
     pub device_reason: String,
-    /// Why a long video was not tracked in segments.
+    /// Reason why a long video was not tracked in segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
-    /// For a segment: a hash of its record and of this status.
+    /// Hash of the record of a segment and of this status.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub digest: String,
     /// The basis of the key. It is only in the file.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub basis: Value,
-    /// The status of a later attempt, whose result was worse: the record is still the earlier one.
+    /// Status of a later attempt whose result was worse, so that the earlier record was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Box<StatusFile>>,
 }
@@ -67,12 +67,12 @@ impl StatusFile {
     /// The status file of a record; `None` if there is none.
     ///
     /// # Errors
-    /// Returns the reason why something that has its name is none.
+    /// Returns the reason why the file with this name is not a status file.
     pub(super) fn read(record: &Path) -> Result<Option<Box<Self>>, String> {
         let path = names::status_file(record);
         let reason = match file::read_itself(&path, MAX_SIZE) {
             Err(error) if names::is_absent(&error) => return Ok(None),
-            // As a power failure may leave it.
+            // A power failure may leave an empty file.
             Ok(text) if text.is_empty() => return Ok(None),
             Ok(text) => match Self::parse(&text) {
                 Some(status_file) => return Ok(Some(status_file)),
@@ -83,12 +83,12 @@ impl StatusFile {
         Err(names::in_the_way(&path, reason))
     }
 
-    /// The status file of the next record, which is whole then.
+    /// Reads the status file of the next record. If it exists, the next record is whole.
     pub(super) fn of_next(record: &Path) -> Option<Box<Self>> {
         Self::read(&names::next(record)).ok()?
     }
 
-    /// A text with a key is a status file.
+    /// Parses a status file: any text that has a key.
     fn parse(text: &[u8]) -> Option<Box<Self>> {
         let object: Value = serde_json::from_slice(text).ok()?;
         object.get("key")?.as_str()?;
@@ -98,7 +98,7 @@ impl StatusFile {
     /// Writes the status file of a record, which is in the folder for unfinished files.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system.
     pub(super) fn write(&self, record: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         Replacement::named(&names::status_file(record), ".partial")?.write(text.as_bytes())
@@ -118,7 +118,7 @@ impl StatusFile {
         self.later.as_deref().unwrap_or(self)
     }
 
-    /// Returns true if a record with this result is better than one with another.
+    /// Returns true if a record with this result is better than one with the result `other`.
     pub(super) fn is_better_than(&self, other: Status) -> bool {
         rank(self.outcome.status) > rank(other)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The account of a run.
+//! Summary of a run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
@@ -14,12 +14,12 @@ const HOUR: f64 = 3600.0;
 
 /// Counts of settled videos.
 pub(super) struct Summary {
-    /// Videos of this run.
+    /// Number of videos of this run.
     total: usize,
     start: Instant,
     /// All settled videos.
     pub results: Vec<VideoResult>,
-    /// Why videos are tracked.
+    /// Reasons for tracking the videos.
     reasons: HashMap<usize, String>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Locks: a run locks a file in the folder for unfinished files while it tracks a video. It stays
-//! if the run is killed, which shows whose folder it is.
+//! Locks: a run locks a file in the folder for unfinished files while it tracks a video. If the run
+//! is killed, the file stays, so that other runs know the folder as one of this command.
 //!
 //! A record and its status file are replaced together, at the end of an attempt:
 //!
@@ -10,8 +10,8 @@
 //! 3. The next record is renamed to the record, then its status file to the status file.
 //! 4. The rest of the folder is removed.
 //!
-//! A kill before step 2 leaves the earlier record with its status file. After it, the next run repeats
-//! the steps that are missing, before it looks at the video.
+//! If the run is killed before step 2, the earlier record and its status file remain. If it is
+//! killed later, the next run first does the missing steps.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -24,13 +24,14 @@ use facetrack_jobs::Status;
 use super::names;
 use super::status_file::StatusFile;
 
-/// How often the folder is created again because another run has removed it meanwhile.
+/// Maximum number of times that the folder is created again because another run has removed it
+/// meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// A record that is there when the next one is done.
+/// Treatment of a record that exists when the next one is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It is from another program.
+    /// The record is from another program and is kept.
     Kept,
     Replaced,
 }
@@ -46,7 +47,7 @@ pub(super) struct VideoLock {
 /// Completes the replacement that a killed run has begun, and removes its folder if that is empty.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the error of the system.
 pub(super) fn recover(record: &Path) -> io::Result<()> {
     if !names::is_begun(record) {
         // It fails if there is no folder, or files are in it.
@@ -99,7 +100,7 @@ impl VideoLock {
     /// Removes what earlier attempts have left.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns the error of the system.
     pub(super) fn clear(&self) -> io::Result<()> {
         names::clear(&self.record)
     }
@@ -115,7 +116,8 @@ impl VideoLock {
     /// Replaces the status file, and the record if there is a next one.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::AlreadyExists`] if there is a record that is kept; those of the system.
+    /// Returns [`ErrorKind::AlreadyExists`] if an existing record is kept, or the error of the
+    /// system.
     pub(super) fn finish(&self, status_file: &StatusFile, existing: Existing) -> io::Result<()> {
         let next = names::next(&self.record);
         if !status_file.last().outcome.status.has_record() || status_file.later.is_some() {

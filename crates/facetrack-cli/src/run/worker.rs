@@ -23,7 +23,7 @@ use crate::{env as exported, output};
 /// The program that tracks videos, next to this one.
 const PROGRAM: &str = "facetrack-worker";
 
-/// How often limits and signals are checked while a worker starts.
+/// Interval at which limits and signals are checked while a worker starts.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Time to read the last answers of a worker that has ended. Our choice: they are in memory.
@@ -38,12 +38,12 @@ const ANSWERS: usize = 16;
 /// Lines of a worker that are shown for a video. Our choice.
 const MAX_LINES: usize = 100;
 
-/// How workers start.
+/// Settings with which workers start.
 pub(super) struct WorkerSettings {
     pub setup: Setup,
     /// Maximum time to start; `None` for any.
     pub limit: Option<Duration>,
-    /// Whether the run ends.
+    /// True if the run ends.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -77,8 +77,8 @@ fn program() -> PathBuf {
 }
 
 impl Worker {
-    /// Starts a worker, and waits until its engine is loaded. A worker that ends before that is
-    /// started once more: something may have killed it.
+    /// Starts a worker, and waits until its engine is loaded. If the worker ends before that,
+    /// another one is started once, because something may have killed the first.
     ///
     /// # Errors
     /// Returns an error if the program cannot be started, or refuses the settings.
@@ -170,7 +170,7 @@ impl Worker {
     /// The next answer.
     ///
     /// # Errors
-    /// There is none yet, or the worker has ended.
+    /// Returns an error if no answer has come, or the worker has ended.
     pub(super) fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
         let answer = self.answers.recv_timeout(timeout);
         if answer == Err(RecvTimeoutError::Timeout) && self.child.has_ended() {

@@ -17,7 +17,7 @@ const START: Duration = Duration::from_secs(3);
 /// All workers, which have the same engine.
 pub(super) struct WorkerPool {
     settings: WorkerSettings,
-    /// The engine.
+    /// The engine that the workers have loaded.
     pub ready: Ready,
     /// The workers of the free slots; `None` where one has to be started.
     free: Mutex<Vec<Option<Worker>>>,
@@ -78,7 +78,7 @@ impl WorkerSlot<'_> {
     /// [put back](Self::put_back).
     ///
     /// # Errors
-    /// Returns the reason why it does not start.
+    /// Returns the reason why a worker does not start.
     pub(super) fn take_worker(&mut self) -> Result<Worker, String> {
         if let Some(worker) = self.worker.take() {
             return Ok(worker);

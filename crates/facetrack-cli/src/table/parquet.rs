@@ -28,7 +28,7 @@ pub(super) struct ParquetTable<W: Write + Send> {
     columns: Vec<Column>,
     /// Rows of the next group.
     rows: Vec<Vec<Cell>>,
-    /// Their values.
+    /// Number of values in these rows.
     values: usize,
 }
 
@@ -209,8 +209,8 @@ fn write_lists<'a, T: DataType>(
     Ok(())
 }
 
-/// Lets `work` have each row of the Parquet file, with the cells of these columns. Values of columns
-/// that the file does not have, or with another type, are missing.
+/// Calls `work` with each row of the Parquet file, which has a cell for each of these columns. If
+/// the file does not have a column, or has it with another type, its cells are missing.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or `work` fails.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Makes one operator of `clip(x + 3, 0, 6) / 6`. ONNX Runtime takes it, and the product with `x`
-//! if that follows, into the convolution before.
+//! Replaces `clip(x + 3, 0, 6) / 6` by one operator. ONNX Runtime fuses it, and a following product
+//! with `x`, into the convolution before.
 
 use super::super::{Attribute, Graph, Node, Value};
 
-/// Makes one operator of the chain that ends with the node at `index`.
+/// Replaces the chain that ends with the node at `index` by one operator.
 pub(super) fn fuse(graph: &mut Graph, index: usize) -> Option<()> {
     let source = source(graph, &graph.nodes[index])?;
     let attributes = vec![

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Skips the rows of matrices that no later operator reads.
 //!
-//! MediaPipe's blendshape network reads one token of 97 in the end. Its last block computes all of
-//! them, a sixth of the work of the network.
+//! At its end, MediaPipe's blendshape network reads one token of 97. Its last block computes all of
+//! them, which is a sixth of the work of the network.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use ndarray::Axis;
 
 use super::super::{Graph, Node, Result, Value};
 
-/// Moves slices of rows towards the inputs, past operators that then compute fewer rows. In an
-/// honest network a slice passes a node once, so there are fewer moves than nodes; in a forged
-/// network, more moves would take long.
+/// Moves slices of rows towards the inputs, past operators that then compute fewer rows. A slice
+/// passes a node only once, so there are fewer moves than nodes. In a forged network, more moves
+/// would take long.
 pub(super) fn skip_unused(graph: &mut Graph) -> Result<()> {
     for _ in 0..graph.nodes.len() {
         let Some(slice) = next_slice(graph) else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reads FlatBuffers tables with every access checked: a damaged file is an error, never a panic.
 //!
-//! Layout: <https://flatbuffers.dev/internals/>. Offsets are `u32` from where they stand; a table
-//! starts with an `i32` back to its vtable, which holds one `u16` per field, 0 for a field left
-//! out.
+//! Layout: <https://flatbuffers.dev/internals/>. Offsets are `u32` and count from their own
+//! position. A table starts with an `i32` that leads back to its vtable, which has a `u16` per
+//! field: 0 for a field that is left out.
 
 use crate::{Reason, Result};
 
@@ -55,7 +55,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Where field `index` stands; `None` when it was left out.
+    /// Returns the position of field `index`; `None` if it is left out.
     fn field(&self, index: usize) -> Option<usize> {
         let entries = self.vtable.get(VTABLE_HEADER + 2 * index..)?;
         let offset = usize::from(u16::from_le_bytes(*entries.first_chunk()?));
@@ -146,7 +146,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Where the offset at `position` leads.
+/// Returns the position to which the offset at `position` points.
 fn follow(data: &[u8], position: usize) -> Result<usize> {
     let offset = u32::from_le_bytes(bytes(data, position)?) as usize;
     position

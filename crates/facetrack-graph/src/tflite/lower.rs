@@ -75,9 +75,9 @@ fn check_names(network: &Network<'_>) -> Result<()> {
 /// The forms of a tensor that were computed so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Forms {
-    /// Axes as in the file; of a matrix, without the axes of length 1 in front.
+    /// Axes as in the file; for a matrix, without leading axes of length 1.
     as_filed: Option<Value>,
-    /// Of an image: batch, channels, height, width. Of a matrix: its transpose.
+    /// For an image: batch, channels, height, width. For a matrix: its transpose.
     channels_first: Option<Value>,
 }
 
@@ -94,8 +94,8 @@ struct Lowering<'a> {
     network: &'a Network<'a>,
     graph: Graph,
     forms: Vec<Forms>,
-    /// For each tensor, the tensor that holds its constant: itself, or the one that it was
-    /// dequantised from.
+    /// For each tensor, the tensor with its constant: itself, or the one from which it was
+    /// dequantised.
     constants: Vec<usize>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An image that a convolution reads is taken with its channels first.
+    /// Declares the inputs. An image that a convolution reads has its channels first.
     fn declare_inputs(&mut self) -> Result<()> {
         for &tensor in &self.network.inputs {
             let info = &self.network.tensors[tensor];
@@ -172,7 +172,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Weights are stored as f16 and were read as f32, so there is nothing left to do.
+    /// Does nothing: weights are stored as f16 and were read as f32.
     fn dequantize(&mut self, operator: &Operator<'_>) -> Result<Forms> {
         let source = input(operator, 0)?;
         let source = self.constants[source];
@@ -189,7 +189,7 @@ impl<'a> Lowering<'a> {
         &self.network.tensors[tensor].shape
     }
 
-    /// The file states the shape of every tensor; shapes that contradict each other are refused.
+    /// Refuses a tensor whose shape in the file differs from `expected`.
     fn expect_shape(&self, tensor: usize, expected: &[usize]) -> Result<()> {
         let shape = self.shape(tensor);
         if shape == expected {
@@ -291,7 +291,7 @@ impl<'a> Lowering<'a> {
         Ok(self.graph.reshape(value, shape))
     }
 
-    /// Returns true if the tensor is at hand with its channels first and not otherwise.
+    /// Returns true if the tensor exists only with its channels first.
     fn is_channels_first(&self, tensor: usize) -> bool {
         let forms = &self.forms[tensor];
         forms.channels_first.is_some() && forms.as_filed.is_none()

@@ -43,7 +43,7 @@ pub(super) enum Constant {
 pub(super) struct Operator<'a> {
     /// Operator code, as `BuiltinOperator` numbers them.
     pub code: i32,
-    /// Tensors taken; `None` where an optional one was left out.
+    /// Input tensors; `None` for an optional one that is left out.
     pub inputs: Vec<Option<usize>>,
     pub outputs: Vec<usize>,
     /// The table of options that belongs to the code.
@@ -63,7 +63,7 @@ impl<'a> Network<'a> {
             ));
         };
         let buffers = model.tables(4)?;
-        // Constants do not overlap in an honest file, so together they are smaller than it.
+        // Constants do not overlap in a valid file, so together they are smaller than the file.
         let mut budget = data.len();
         let tensors = graph.each(0, |tensor| read_tensor(tensor, &buffers, &mut budget))?;
         let count = tensors.len();
@@ -76,7 +76,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The code stands in one of two fields: files from before code 127 was passed have only the byte.
+/// Reads the code of an operator from one of two fields: older files, which have no codes above
+/// 127, have only the byte.
 fn operator_code(table: &Table<'_>) -> Result<i32> {
     Ok(table.i32(3, 0)?.max(i32::from(table.u8(0)?)))
 }
@@ -103,7 +104,8 @@ fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Optio
         .collect()
 }
 
-/// As [`tensors_of`], but every tensor is required. `what` names a tensor in error messages.
+/// Reads a vector like [`tensors_of`], in which every tensor is required. `what` names a tensor in
+/// error messages.
 fn required_tensors(
     table: &Table<'_>,
     field: usize,

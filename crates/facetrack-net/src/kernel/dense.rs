@@ -17,7 +17,7 @@ const GROUP: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weights {
     values: Vec<f32>,
-    /// One for each column.
+    /// Bias of each column.
     bias: Vec<f32>,
     /// Rows and columns of the kernel.
     kernel: [usize; 2],
@@ -134,7 +134,8 @@ pub(crate) fn run<S: Simd>(
     if whole == layout.width {
         return;
     }
-    // A function of its own for the compiler: within the loops above, it made other pixels slower.
+    // This is a separate function because the compiler made other pixels slower when it was part of
+    // the loops above.
     simd.vectorize(
         #[inline(always)]
         || {
@@ -448,8 +449,8 @@ fn bias<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
     sums
 }
 
-/// Adds the products of `C` channels of each of the pixels from `at` on. All places are known then,
-/// which matters if there is little to add.
+/// Adds the products of `C` channels of each of the pixels from `at` on. All positions are
+/// compile-time constants, which matters if there is little to add.
 #[inline(always)]
 fn add_block<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const C: usize>(
     simd: S,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rows of all other operators. Most take a block of channels, whose pixels are `stored` floats
-//! apart. Each is a loop over vectors of [`LANES`] channels, which the compiler makes fit the
-//! processor.
+//! Computes rows of all other operators. Most take a block of channels, whose pixels are `stored`
+//! floats apart. Each is a loop over vectors of [`LANES`] channels, which the compiler makes fit
+//! the processor.
 
 use fearless_simd::{Simd, f32x8, prelude::*};
 

@@ -10,7 +10,7 @@ use crate::kernel::depthwise::{self, Filters};
 use crate::kernel::{Activation, BLOCK, padded};
 use crate::layer::{MAX_KERNEL, MAX_PADDING, Operator, Window};
 
-/// Most inputs of a group for which each group is a sum of single filters.
+/// Maximum number of inputs of a group for which each group is a sum of single filters.
 const MAX_SUMMED: usize = 4;
 
 impl Lowering<'_> {
@@ -51,7 +51,7 @@ impl Lowering<'_> {
         activation: &Activation,
     ) -> Result<Piece> {
         let (outputs, inputs, ..) = convolution.weights.dim();
-        // A single filter of a single channel takes less as a filter of each channel in memory.
+        // A single filter of a single channel is faster as one filter for each channel in memory.
         let is_single = [outputs, inputs] == [1; 2] && !self.is_planar(piece);
         let is_sum = is_single || convolution.groups > 1 && inputs <= MAX_SUMMED;
         if is_sum && has_filters(&window) {
@@ -71,7 +71,7 @@ impl Lowering<'_> {
         self.join(&parts)
     }
 
-    /// Puts the channels of images one behind the other.
+    /// Joins the channels of images.
     pub(super) fn join(&mut self, parts: &[Piece]) -> Result<Piece> {
         let order = parts.first().ok_or("no parts")?.order;
         let ids: Vec<_> = parts.iter().map(|piece| piece.id).collect();
@@ -224,8 +224,8 @@ pub(super) fn has_filters(window: &Window) -> bool {
     down == across && depthwise::is_supported(window.kernel, across)
 }
 
-/// Returns true if it is computed with zeros for the other groups: there are not more columns in
-/// memory than one group has.
+/// Returns true if the groups are computed as one, with zeros for the other groups: it has no more
+/// columns in memory than one group.
 pub(super) fn is_joined(convolution: &Convolution) -> bool {
     let outputs = convolution.outputs();
     convolution.groups == 1 || padded(outputs) == padded(outputs / convolution.groups)
@@ -299,7 +299,7 @@ fn pads(node: &Node) -> Result<[usize; 4]> {
     }
 }
 
-/// The activation in a convolution of ONNX Runtime's own.
+/// Returns the activation in a convolution that is ONNX Runtime's own operator.
 pub(super) fn fused_activation(convolution: &Convolution) -> Result<Activation> {
     match convolution.range() {
         Some([f32::NEG_INFINITY, f32::INFINITY]) => Ok(Activation::Linear),

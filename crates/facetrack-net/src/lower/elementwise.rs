@@ -83,7 +83,7 @@ impl Lowering<'_> {
         if !is_free || !is_aligned || !is_same || layer.output == added {
             return Ok(None);
         }
-        // What is added may be computed later than the layer was.
+        // The layer that computes the summand may come later than this layer.
         let mut layer: Layer = self.layers.layers.remove(place);
         layer.inputs.push(added);
         self.layers.layers.push(layer);

@@ -62,8 +62,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns true if all that take `value` are convolutions that can read each of few channels on
-    /// its own.
+    /// Returns true if `value` has few channels and only convolutions take it that can read each
+    /// channel separately.
     fn is_for_rows(&self, value: Value, channels: usize) -> bool {
         channels < LANES
             && self.users(value).iter().all(|user| {

@@ -6,14 +6,14 @@ use facetrack_graph::Node;
 use super::{CHANNELS, Form, Lowering, Order, Piece, Result, operand};
 use crate::layer::{Extent, Operator};
 
-/// Most tensors that make up a list.
+/// Maximum number of tensors that make up a list.
 const MAX_PIECES: usize = 64;
 
-/// Most axes of a tensor.
+/// Maximum number of axes of a tensor.
 const MAX_AXES: usize = 8;
 
 impl Lowering<'_> {
-    /// Zeros behind the channels.
+    /// Adds zeros after the channels.
     pub(super) fn pad(&mut self, node: &Node) -> Result<Form> {
         let piece = self.image(operand(node, 0)?)?;
         let pads = node.inputs.get(1).and_then(|value| self.graph.ints(*value));
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Constant rows in front of a matrix.
+    /// Adds constant rows in front of a matrix.
     fn prepend(&mut self, node: &Node, axis: i64) -> Result<Option<Piece>> {
         let [constant, rows] = node.inputs[..] else {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Lowering<'_> {
         self.add_like(Operator::Prepend(constant), piece).map(Some)
     }
 
-    /// The channels of images, or the columns of products.
+    /// Joins the channels of images, or the columns of products.
     fn images(&mut self, node: &Node, axis: i64) -> Result<Piece> {
         let pieces = node.inputs.iter().map(|value| self.tensor(*value));
         let pieces = pieces.collect::<Result<Vec<_>>>()?;
@@ -86,7 +86,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Extents one behind the other.
+/// Joins extents.
 fn extents(forms: Vec<Form>) -> Result<Form> {
     let extents = forms.into_iter().flat_map(|form| match form {
         Form::Extents(extents) => extents,
@@ -99,7 +99,7 @@ fn extents(forms: Vec<Form>) -> Result<Form> {
     }
 }
 
-/// Lists one behind the other.
+/// Joins lists.
 fn lists(forms: Vec<Form>, axis: i64) -> Result<Form> {
     let (mut all, mut all_extents) = (Vec::new(), Vec::new());
     for form in forms {

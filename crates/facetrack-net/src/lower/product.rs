@@ -10,7 +10,7 @@ use crate::kernel::{BLOCK, padded};
 use crate::layer::{MAX_KERNEL, Operator, Shape, Window};
 
 impl Lowering<'_> {
-    /// A matrix times a constant one, or the other way round.
+    /// Multiplies a matrix by a constant one, or a constant one by a matrix.
     pub(super) fn product(&mut self, node: &Node) -> Result<Piece> {
         if float(node, "alpha", 1.0) != 1.0 || float(node, "beta", 1.0) != 1.0 {
             return Err("factors of a product".to_owned());
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A matrix, or an image as a row, times a constant.
+    /// Multiplies a matrix, or an image as a row, by a constant.
     fn times_constant(
         &mut self,
         node: &Node,
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         self.add(operator, vec![piece.id], bias.len(), piece.order)
     }
 
-    /// The elements of an image times a constant.
+    /// Multiplies the elements of an image by a constant.
     fn flattened(&mut self, pieces: &[Piece], right: &Array2<f32>, bias: &[f32]) -> Result<Piece> {
         let [
             Piece {

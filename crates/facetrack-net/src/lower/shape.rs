@@ -16,7 +16,7 @@ const AXES: usize = 4;
 /// ONNX's number of the type of 64-bit integers.
 const INT64: i64 = 7;
 
-/// Extents as a graph states them.
+/// Extents in the order of the graph.
 pub(super) fn extents_of(ints: &[i64]) -> Result<Vec<Extent>> {
     let extents = ints.iter().take(AXES + 1).map(|number| match *number {
         -1 => Ok(Extent::Rest),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Convolutions with several filters for each channel before one of single pixels.
 //!
-//! For each of the filters, there is a convolution with one filter for each channel, and one of
-//! single pixels that adds what it makes of that. So channels stay in order.
+//! Each filter becomes a convolution with one filter for each channel, and a convolution of single
+//! pixels that adds its result to the sum. So channels stay in order.
 
 use facetrack_graph::Node;
 use facetrack_graph::convolution::Convolution;

@@ -11,7 +11,8 @@ use std::ops::Range;
 use super::Step;
 use crate::layer::{Id, Layer, Shape};
 
-/// Fewest rows that a band owns of a tensor. Of a tensor with fewer rows, the first band owns all.
+/// Minimum number of rows of a tensor that a band owns. If a tensor has fewer rows, the first band
+/// owns all.
 const MIN_ROWS: usize = 3;
 
 /// Number of bands: one for each of `threads`, but fewer if a band would have too few rows, or fewer
@@ -82,11 +83,11 @@ fn needed(
 /// The steps of all bands so far.
 #[derive(Debug)]
 pub(super) struct Bands {
-    /// Of each band, of each chain.
+    /// Steps of each band, for each chain.
     pub steps: Vec<Vec<Vec<Step>>>,
-    /// Of each band, the rows of each tensor that it has.
+    /// Rows of each tensor that each band has.
     pub held: Vec<Vec<Range<usize>>>,
-    /// Of each chain, the number of its stage.
+    /// Number of the stage of each chain.
     stages: Vec<usize>,
     /// Tensors that are copied, and the number of rows.
     pub copies: Vec<(Id, usize)>,
@@ -102,8 +103,8 @@ impl Bands {
         }
     }
 
-    /// Begins a chain. Returns the rows of each tensor that each band needs, those that others own
-    /// copied. `chain_of` names the chain that computes a tensor.
+    /// Begins a chain. Copies the rows that other bands own. Returns the rows of each tensor that
+    /// each band needs. `chain_of` names the chain that computes a tensor.
     pub(super) fn begin(
         &mut self,
         layers: &[Layer],
@@ -170,7 +171,7 @@ impl Bands {
         }
     }
 
-    /// For each band, the steps of each stage, without empty stages at the end.
+    /// Returns, for each band, the steps of each stage, without empty stages at the end.
     pub(super) fn stages(self) -> Vec<Vec<Vec<Step>>> {
         let of_band = |chains: Vec<Vec<Step>>| {
             let mut stages: Vec<Vec<Step>> = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How much two sketches have in common.
+//! Similarity of two sketches.
 
 use super::sketch::{COLUMNS, DETAIL_COLUMNS, DETAIL_ROWS, ROWS, Sketch};
 
@@ -87,7 +87,7 @@ impl Changes {
         }
     }
 
-    /// Returns true if light was added everywhere.
+    /// Returns true if the picture got brighter everywhere.
     pub(super) fn is_brighter(&self) -> bool {
         self.gain > MIN_FLASH && self.darker < MAX_DARKER
     }

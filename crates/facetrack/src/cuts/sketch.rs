@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A frame in a few numbers.
+//! Summary of a frame in a few numbers.
 
 use crate::image::ImageView;
 use crate::sample::cells;
@@ -35,7 +35,7 @@ const BLACK: usize = 20;
 /// Levels of 8 bits.
 const LEVELS: usize = 256;
 
-/// A frame in a few numbers.
+/// Summary of a frame in a few numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sketch {
     /// Brightness of each cell, 0 black and 255 white.
@@ -66,7 +66,7 @@ impl Sketch {
         white as f32 > OVEREXPOSED * self.levels.len() as f32
     }
 
-    /// Returns true if it looks like the picture of a screen, with an even background.
+    /// Returns true if the frame looks like the picture of a screen, with an even background.
     pub(super) fn is_of_screen(&self) -> bool {
         let mut counts = [0; LEVELS];
         for level in &self.levels {

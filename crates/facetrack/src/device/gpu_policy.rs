@@ -12,7 +12,7 @@ const ENABLE: &str = "STEP5_ENABLE_GPU";
 /// The engines that may use a GPU, separated by commas.
 const ENGINES: &str = "STEP5_GPU_ENGINES";
 
-/// The number of the GPU, or [`PROCESSOR`] for none.
+/// The number of the GPU, or [`PROCESSOR`] for the CPU.
 const NUMBER: &str = "STEP5_INSIGHTFACE_CTX_ID";
 
 /// The number with which InsightFace selects the CPU: `ctx_id` of `prepare` in its model classes,
@@ -22,7 +22,7 @@ const PROCESSOR: &str = "-1";
 /// Stands for every engine in [`ENGINES`].
 const ALL: &str = "all";
 
-/// Whether the environment allows `device=auto` to use the GPU.
+/// Permission of the environment for `device=auto` to use the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GpuPolicy {
     /// The GPU may be used.

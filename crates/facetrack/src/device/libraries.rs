@@ -15,7 +15,7 @@ use facetrack_assets::trust::{self, Replaceable};
 pub(super) use needs::{Library, Needs};
 pub use packages::{PYTHON_PACKAGES, PythonPackages};
 
-/// A folder with the libraries, or several by colons.
+/// A folder with the libraries, or several, separated by colons.
 const LIB_PATH: &str = "STEP5_CUDA_LIB_PATH";
 
 /// Homes of a CUDA toolkit, the first one first.
@@ -56,7 +56,8 @@ impl LibrarySearch {
     /// The variables that [`LibrarySearch::of`] looks at.
     pub const VARIABLES: [&'static str; 4] = [LIB_PATH, PYTHON_VARIABLE, HOMES[0], HOMES[1]];
 
-    /// Where a property and the variables that `lookup` knows say; the property comes first.
+    /// Takes the folders from a property and from the variables that `lookup` reads. The property
+    /// comes first.
     pub fn of(property: Option<PathBuf>, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name| lookup(name).filter(|value| !value.is_empty());
         let paths = value(LIB_PATH).unwrap_or_default();
@@ -124,7 +125,7 @@ fn folders(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 /// loader's message. Tests replace it.
 pub(super) type Loader<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
 
-/// The number of loaded libraries and the folders that they come from, for a person to read.
+/// Describes the number of loaded libraries and their folders, for log messages.
 pub(super) fn summary(libraries: &[PathBuf]) -> String {
     let folder = |path: &PathBuf| {
         let folder = path.parent().filter(|folder| folder.has_root());
@@ -140,9 +141,9 @@ pub(super) fn summary(libraries: &[PathBuf]) -> String {
 }
 
 /// Finds what is needed below `root`, and loads it: from a folder that was named, by the loader's
-/// own path, or from the usual folders. A library that is broken is passed by where there is
-/// another, but one that every user can replace is not. Returns the libraries in loading order:
-/// their paths, or bare names of those that the loader finds by itself.
+/// own path, or from the usual folders. A broken library is skipped if there is another one. A
+/// library that every user can replace is an error. Returns the libraries in loading order: their
+/// paths, or bare names of those that the loader finds by itself.
 ///
 /// # Errors
 /// Returns [`Fault::Libraries`], [`Fault::NoDriverLibrary`], or [`Fault::Replaceable`].
@@ -169,11 +170,11 @@ pub(super) fn load(
     Err(fault(&failures))
 }
 
-/// Why a library does not load; `None` if there is no such file.
+/// Reason why a library does not load; `None` if the file does not exist.
 type Failure = Option<String>;
 
-/// The first failure counts, unless it is only that a file is missing. A library that is not trusted
-/// ends the search.
+/// Loads the first candidate that works. The first failure is returned, except for missing files. A
+/// library that is not trusted ends the search.
 fn load_first(
     folders: &[PathBuf],
     file: &str,

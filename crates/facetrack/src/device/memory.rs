@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How much of a GPU's memory an engine takes: an estimate that stays on the safe side. A run that
-//! needs more than it was given fails in an orderly way and is repeated with less.
+//! Estimates how much of a GPU's memory an engine takes, on the safe side. A run that needs more
+//! memory than it was given fails with an error and is repeated with a smaller input.
 
 use std::iter;
 
 use super::Cuda;
 
 /// Memory that CUDA itself takes in a process: its context, the code of ONNX Runtime's, cuBLAS' and
-/// cuDNN's kernels, and their workspaces. Lies outside of the runtime's arenas, bytes. On an H100,
-/// a process takes 546 MiB after a first run, and 1.2 to 1.8 GiB in all with small networks.
+/// cuDNN's kernels, and their workspaces. It lies outside of the runtime's arenas, bytes. On an
+/// H100, a process takes 546 MiB after a first run, and 1.2 to 1.8 GiB in all with small networks.
 const CONTEXT: u64 = 1 << 30;
 
 /// Memory of a detector per pixel of its input, bytes. All maps of the largest published one,
-/// SCRFD-10g (56 channels in its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), come to
-/// some 600 bytes where none takes another's place, as they do; the rest is for what cuDNN's
-/// convolutions take besides.
+/// SCRFD-10g (56 channels in its first stage, 88 and 224 behind: `scrfd_10g_bnkps.py`), take some
+/// 600 bytes without reuse of memory; the rest is for the workspaces of cuDNN's convolutions.
 const PER_PIXEL: u64 = 1024;
 
 /// Memory of a network that sees up to four faces at a time, without its weights, bytes. The
@@ -24,8 +23,8 @@ const PER_NETWORK: u64 = 64 << 20;
 /// Sides of a detector's input are multiples of this, px: the greatest stride of SCRFD's maps.
 const STEP: usize = 32;
 
-/// Below this side of the detector's input a face that is a tenth of the frame has no 16 px left,
-/// which is the smallest that SCRFD was trained for; px.
+/// Minimum side of the detector's input, px. In a smaller input, a face that is a tenth of the
+/// frame has fewer than 16 px, the smallest size that SCRFD was trained for.
 const MIN_DET_SIZE: usize = 160;
 
 /// Memory that an engine needs on a GPU.
@@ -35,7 +34,7 @@ pub struct Need {
     pub det_size: usize,
     /// Size of its files of networks, the detector's and the others', bytes.
     pub weights: u64,
-    /// How many networks there are besides the detector.
+    /// Number of networks besides the detector.
     pub others: usize,
 }
 
@@ -53,7 +52,7 @@ impl Need {
         self.arenas().saturating_add(CONTEXT)
     }
 
-    /// With the smallest detector's input that is of use.
+    /// Returns the need with the smallest useful detector's input.
     #[must_use]
     pub fn smallest(self) -> Self {
         Self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The decision, row by row of the table in the documentation.
+//! Decides on which device an engine runs.
 
 use thiserror::Error;
 
@@ -9,26 +9,26 @@ use super::{
     Request, Severity, Unmet,
 };
 
-/// Why an engine may not run at all.
+/// Reason why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// InsightFace was configured to run on the CPU, but the fallback to the CPU is not allowed:
-    /// row 6 and 7 of the table.
+    /// InsightFace was configured to run on the CPU, but this engine runs on the CPU only as a
+    /// fallback.
     #[error("InsightFace is GPU-only ({because})")]
     GpuOnly {
         /// The request for the CPU, such as a variable with its value.
         because: String,
     },
-    /// No GPU can be used, and falling back is not allowed: row 5.
+    /// No GPU can be used, and falling back is not allowed.
     #[error("GPU requested but unavailable: {0}")]
     Unavailable(Fault),
 }
 
-/// Decides where an engine with these `capabilities` runs. `probe` is asked only where the GPU is
-/// permitted and wanted.
+/// Decides where an engine with these `capabilities` runs. `probe` is used only if the GPU is
+/// permitted and requested.
 ///
 /// # Errors
-/// Returns [`Refusal`] when it may not run: rows 5 to 7 of the table in the documentation.
+/// Returns [`Refusal`] if the engine may not run on any device.
 pub fn negotiate(
     capabilities: Capabilities,
     request: &Request,
@@ -48,7 +48,7 @@ pub fn negotiate(
     }
 }
 
-/// Rows 1 and 2.
+/// The decision for an engine that runs only on the CPU.
 fn without_gpu(engine: &str, device: Option<DeviceChoice>) -> Decision {
     if device == Some(DeviceChoice::Cuda) {
         let line = format!(
@@ -70,7 +70,7 @@ fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
     }
 }
 
-/// The request that forbids the only device that the engine runs on: rows 6 and 7.
+/// Returns the request that does not allow the GPU for an engine that needs one.
 fn objection(request: &Request) -> Option<String> {
     match (request.device, &request.gpu_policy) {
         (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),
@@ -84,7 +84,7 @@ fn objection(request: &Request) -> Option<String> {
     }
 }
 
-/// Row 3.
+/// The decision for a GPU that passed the checks.
 fn on_cuda(engine: &str, cuda: Cuda, driver: &DriverInfo) -> Decision {
     let passed = format!(
         "GPU validation passed: VRAM {} GiB free, CUDA {}",
@@ -105,7 +105,7 @@ fn on_cuda(engine: &str, cuda: Cuda, driver: &DriverInfo) -> Decision {
     }
 }
 
-/// Row 4.
+/// The decision for the CPU after a GPU failed the checks.
 fn fallen_back(fault: Fault) -> Decision {
     let line = format!("GPU requested but unavailable: {fault}");
     let mut decision = on_cpu(Severity::Warning, line, Some(Unmet::Fault(fault)));

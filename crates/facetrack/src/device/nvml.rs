@@ -12,7 +12,7 @@ use super::{DriverInfo, Gpu, Placement};
 /// [`Request::visible_devices`](super::Request::visible_devices).
 ///
 /// # Errors
-/// Why there is nothing to ask, in words: no driver, or one that does not answer.
+/// Returns the reason why the driver cannot be asked: it is missing or does not answer.
 pub fn nvidia_driver(visible: Option<&str>) -> Result<DriverInfo, String> {
     ask(visible).map_err(|error| match error {
         NvmlError::LibloadingError(cause) => format!("no NVIDIA driver: {cause}"),
@@ -25,7 +25,7 @@ fn ask(visible: Option<&str>) -> Result<DriverInfo, NvmlError> {
     let cuda = nvml.sys_cuda_driver_version()?;
     let gpus = usable(&nvml, visible).and_then(|gpus| gpus.iter().map(gpu).collect());
     let gpus = match gpus {
-        // Functions that came with later drivers: the version is the reason to give.
+        // Older drivers lack these functions, so the version is the reason to report.
         Err(NvmlError::FailedToLoadSymbol(_)) => Vec::new(),
         answer => answer?,
     };
@@ -60,7 +60,7 @@ pub struct OwnMemory {
 }
 
 impl OwnMemory {
-    /// On the GPU of `placement`; `None` on the CPU, and if the driver does not report it.
+    /// Memory on the GPU of `placement`; `None` on the CPU, and if the driver does not report it.
     pub fn of(placement: &Placement) -> Option<Self> {
         let Placement::Cuda(cuda) = placement else {
             return None;
@@ -71,7 +71,7 @@ impl OwnMemory {
         Some(Self { nvml, uuid })
     }
 
-    /// How much it is now, MiB; `None` where the driver does not know this process, as in most
+    /// Current amount, MiB; `None` where the driver does not know this process, as in most
     /// containers.
     pub fn mebibytes(&self) -> Option<u64> {
         let device = self.nvml.device_by_uuid(self.uuid.as_str()).ok()?;

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex};
 
 use facetrack_assets::lock::lock;
 
-/// Of this process.
+/// Turns of this process.
 static TURNS: Turns = Turns::new();
 
 /// Bytes that engines of this process have reserved, by GPU.
@@ -19,7 +19,7 @@ static RESERVED: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
 #[derive(Debug)]
 pub(crate) struct Permit<'a> {
     turns: &'a Turns,
-    /// A guard that went to another thread would outlive the frame that it was for.
+    /// A guard that is moved to another thread could outlive its frame.
     stays: PhantomData<*const ()>,
 }
 
@@ -44,8 +44,8 @@ pub(crate) struct MemoryReservation {
 }
 
 impl MemoryReservation {
-    /// Waits for the right to run on the GPU. It must be dropped before the next one is requested:
-    /// another way would wait for itself.
+    /// Waits for the right to run on the GPU. The permit must be dropped before the next one is
+    /// requested; otherwise the thread would wait for itself.
     pub(crate) fn turn(&mut self) -> Permit<'_> {
         turn()
     }
@@ -62,7 +62,7 @@ impl Drop for MemoryReservation {
 /// meanwhile.
 ///
 /// # Errors
-/// That of `wanted`, which reserves nothing.
+/// Returns the error of `wanted`; nothing is reserved then.
 pub(crate) fn reserve<E>(
     gpu: u32,
     wanted: impl FnOnce(u64) -> Result<u64, E>,
@@ -77,7 +77,7 @@ pub(crate) fn reserve<E>(
 /// Tickets: each thread takes the next number, and waits until its turn comes.
 #[derive(Debug)]
 struct Turns {
-    /// Those that were taken and have not had their turn.
+    /// Tickets that were taken and have not had their turn.
     tickets: Mutex<Range<u64>>,
     changed: Condvar,
 }
@@ -102,7 +102,7 @@ impl Turns {
         }
     }
 
-    /// How many have the right, or wait for it.
+    /// Number of threads that have the right or wait for it.
     #[cfg(test)]
     fn waiting(&self) -> u64 {
         let tickets = lock(&self.tickets);

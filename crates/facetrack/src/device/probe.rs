@@ -20,10 +20,10 @@ const TENSORRT: &str = "libonnxruntime_providers_tensorrt.so";
 /// The library that each provider is linked with, in the same folder.
 const SHARED: &str = "libonnxruntime_providers_shared.so";
 
-/// This machine.
+/// Probe of this machine.
 #[derive(Debug, Default)]
 pub struct MachineProbe {
-    /// The newest CUDA that the driver runs, once it was asked.
+    /// The newest CUDA version that the driver runs; `None` before the driver was asked.
     cuda: Option<String>,
 }
 

@@ -17,17 +17,17 @@ pub const MIN_FREE_VRAM: u64 = 1536 << 20;
 pub struct Capabilities {
     /// The engine's name.
     pub engine: &'static str,
-    /// True if it can run on a GPU.
+    /// True if the engine can run on a GPU.
     pub gpu: bool,
 }
 
 /// All options of the device, set explicitly or by the environment.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Request {
-    /// The property `device` where it was set: it beats the environment. `None` is `auto`, if the
-    /// environment lets it.
+    /// The property `device` if it was set; it takes precedence over the environment. `None` stands
+    /// for `auto`, if the environment permits it.
     pub device: Option<DeviceChoice>,
-    /// Whether the environment disables the GPU for the default, `auto`.
+    /// Permission of the environment to use the GPU for the default, `auto`.
     #[default(GpuPolicy::Allowed)]
     pub gpu_policy: GpuPolicy,
     /// True to fall back to the CPU if no GPU can be used.
@@ -35,18 +35,18 @@ pub struct Request {
     pub fallback: bool,
     /// CUDA device; `None` for the one with the most free memory.
     pub gpu_id: Option<u32>,
-    /// Most memory that the runtime may take, bytes.
+    /// Maximum memory that the runtime may take, bytes.
     #[default(MAX_VRAM)]
     pub max_vram: u64,
     /// A GPU with less free memory counts as not available, bytes.
     #[default(MIN_FREE_VRAM)]
     pub min_free_vram: u64,
-    /// Where CUDA's libraries are looked for.
+    /// Folders in which CUDA's libraries are searched.
     pub libraries: LibrarySearch,
-    /// Where ONNX Runtime is looked for.
+    /// Folders in which ONNX Runtime is searched.
     pub paths: SearchPaths,
     /// Devices that CUDA shows the process, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
     pub visible_devices: Option<String>,
-    /// How networks run on the GPU.
+    /// Settings for networks on the GPU.
     pub tuning: CudaTuning,
 }

@@ -26,13 +26,13 @@ pub trait Probe {
     /// Checks that ONNX Runtime has the CUDA provider, and returns a description of it.
     ///
     /// # Errors
-    /// The fault.
+    /// Returns the fault that was found.
     fn provider(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Finds the libraries that the provider needs, and loads them. Returns a description of them.
     ///
     /// # Errors
-    /// The fault.
+    /// Returns the fault that was found.
     fn libraries(&mut self, request: &Request) -> Result<String, Fault>;
 
     /// Opens a session on the GPU and runs it.
@@ -42,7 +42,7 @@ pub trait Probe {
     fn session(&mut self, cuda: &Cuda, request: &Request) -> Result<(), Fault>;
 }
 
-/// Why no network runs on the GPU.
+/// Reason why no network runs on the GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -55,7 +55,7 @@ pub enum Fault {
     /// The driver of this version is too old.
     #[error("the NVIDIA driver {0} is older than {MIN_DRIVER}")]
     OldDriver(String),
-    /// There are this many devices, and CUDA may use none of them.
+    /// This many devices exist, but CUDA may use none of them.
     #[error("CUDA may use none of the {0} devices")]
     HiddenDevices(u32),
     /// The requested device does not exist.
@@ -127,7 +127,7 @@ pub enum Fault {
         index: u32,
         /// The runtime's message.
         reason: String,
-        /// True if it ran out of memory.
+        /// True if the session ran out of memory.
         is_out_of_memory: bool,
     },
     /// The networks of an engine need more memory than is free, or than the engine may use.
@@ -147,7 +147,7 @@ pub enum Check {
     /// The device is new enough.
     #[strum(serialize = "compute capability 7.5 or newer")]
     ComputeCapability,
-    /// It has memory to spare.
+    /// The device has enough free memory.
     #[strum(serialize = "free memory")]
     FreeMemory,
     /// ONNX Runtime has the CUDA provider.
@@ -174,11 +174,11 @@ impl Check {
 /// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as it should be: what there is.
+    /// The check passed; the text describes the result.
     Passed(String),
-    /// It is not.
+    /// The check failed.
     Failed(Fault),
-    /// Nothing, since this other one failed before.
+    /// The check was skipped, because this other one failed before.
     Skipped(Check),
 }
 

@@ -15,7 +15,7 @@ use facetrack_assets::locate::SearchPaths;
 /// `..EngineConfig::default()`: later versions have more fields.
 #[derive(Debug, Clone, PartialEq, SmartDefault)]
 pub struct EngineConfig {
-    /// Model file; `None` to look for the published one.
+    /// Model file; `None` for the published one, which is searched in [`Self::paths`].
     pub model: Option<PathBuf>,
     /// Model file of the detector, for engines with several models; `None` as with `model`.
     pub detector_model: Option<PathBuf>,

@@ -158,7 +158,7 @@ impl EngineKind {
         (self.entry().smooths_natively)(config)
     }
 
-    /// Whether it can run on a GPU, for [`crate::device::negotiate`].
+    /// Returns if the engine can run on a GPU, for [`crate::device::negotiate`].
     pub fn capabilities(self) -> Capabilities {
         Capabilities {
             engine: self.name(),
@@ -192,7 +192,8 @@ impl FromStr for EngineKind {
     }
 }
 
-/// The name of no engine. The message lists the engines, and suggests one with a similar name.
+/// Error for a name that no engine has. The message lists the engines, and suggests one with a
+/// similar name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown engine {name:?}{}`engine` is one of: {}", .suggestion.map_or(", ".to_owned(), |engine| format!(": did you mean `{engine}`? ")), EngineKind::ALL.map(EngineKind::name).join(", "))]
 pub struct UnknownEngine {
@@ -204,7 +205,8 @@ impl UnknownEngine {
     /// Minimum length of a part of a name that suggests the name.
     const MIN_PART: usize = 3;
 
-    /// A name with more than one wrong letter in this many is not a typing error.
+    /// Minimum number of letters per wrong letter: with more wrong letters, a name is not a typing
+    /// error.
     const LETTERS_PER_EDIT: usize = 3;
 
     /// `wanted` is `name`, hyphenated.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How far a jaw is open, as landmarks tell it.
+//! Computes from landmarks how far a jaw is open.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct JawOpen {
 }
 
 impl JawOpen {
-    /// The measure is multiplied by `scale`.
+    /// Creates a measure that is multiplied by `scale`.
     pub fn new(scale: f32) -> Self {
         Self {
             channels: CHANNELS.map(str::to_owned).into(),
@@ -46,9 +46,9 @@ pub struct Jaw {
     upper_lip: [usize; 3],
     /// Inner edge of the lower lip.
     lower_lip: [usize; 3],
-    /// From where to where the length is measured that the gap between the lips is compared with.
+    /// Two landmarks. The gap between the lips is compared with the distance between them.
     length: [usize; 2],
-    /// Which part of that length is compared.
+    /// Part of that distance with which the gap is compared.
     part: f32,
 }
 

@@ -39,8 +39,8 @@ pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
 pub(super) use roi::Roi;
 
-/// Default maximum number of faces, as in the pipeline that this engine replaces. (The original's
-/// default is 1.)
+/// Default maximum number of faces. It is the default of the older pipeline of `docs/run.md`; the
+/// original's default is 1.
 pub const DEFAULT_MAX_FACES: usize = 5;
 
 /// Time after the last meeting of two faces during which detections do not replace followed faces.
@@ -78,11 +78,11 @@ struct MediaPipe {
     running_mode: RunningMode,
     max_faces: usize,
     detector: Detector,
-    /// One per thread.
+    /// Landmark networks, one per thread.
     landmarks: Vec<LandmarkDetector>,
     /// Expected regions of the last frame's faces in the next frame.
     followed: Vec<Roi>,
-    /// When two of them met last.
+    /// Time at which two followed faces met last.
     met: Option<Duration>,
 }
 
@@ -180,8 +180,8 @@ impl MediaPipe {
     }
 }
 
-/// A face and its region in the next frame; `None` for landmarks without an extent, which are no
-/// face.
+/// A face and its region in the next frame; `None` for landmarks without an extent, which cannot be
+/// a face.
 fn with_next_region(face: Face, origin: Origin) -> Option<(Observation, Roi)> {
     let next = Roi::from_landmarks(&face.landmarks.points)?;
     let bbox = face.landmarks.extent();

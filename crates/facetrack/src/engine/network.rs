@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network with one input, as engines run it.
+//! A network with one input, for engines.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,8 @@ impl Network {
         }
     }
 
-    /// The network with an input of zeros, and with outputs that each run checks, as `contract` says.
+    /// Returns the network with an input of zeros whose shape is from `contract`. Each run checks
+    /// the outputs.
     pub fn with(self, contract: Contract) -> Self {
         Self {
             input: ArrayD::zeros(IxDyn(&contract.input)),

@@ -10,7 +10,7 @@
 //!   at the frame's edges, and is seen in the frames `from` to `to`;
 //! - `landmarks`: faces carry landmarks, blendshapes and a pose;
 //! - `learns`: the engine counts the frames that it sees, and that count is its calibration;
-//! - `slow ms=N`: looking at a frame takes N milliseconds, as a network would.
+//! - `slow ms=N`: the search of a frame takes N milliseconds, as with a network.
 //!
 //! With the feature `test-faults`, which released builds do not have, more clauses make the engine
 //! fail.
@@ -227,7 +227,7 @@ struct Scripted {
 /// The half of the engine that completes faces and counts the frames that showed them.
 #[derive(Debug)]
 struct Counter {
-    /// `None` without the clause `learns`.
+    /// State of the clause `learns`; `None` without it.
     learned: Option<Learned>,
 }
 
@@ -268,7 +268,7 @@ impl Scripted {
         }
     }
 
-    /// Every channel 0 but `jawOpen`, which opens and closes.
+    /// Returns blendshapes that are 0 except for `jawOpen`, which rises and falls.
     fn expression(&self) -> Blendshapes {
         let phase = (self.number % JAW_PERIOD) as f32 / JAW_PERIOD as f32;
         let jaw_open = (1.0 - libm::cosf(phase * TAU)) / 2.0;
@@ -344,7 +344,7 @@ impl Completer for Counter {
     }
 }
 
-/// Points along the ellipse inside `bbox`, as many as the scheme has.
+/// Returns points along the ellipse inside `bbox`, as many as the scheme has.
 fn mask(bbox: Rect) -> Landmarks {
     let Point { x, y } = bbox.center();
     let count = LandmarkScheme::MediaPipe478.count();

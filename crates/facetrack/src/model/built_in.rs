@@ -27,13 +27,14 @@ static SLOTS: LazyLock<Mutex<HashMap<[u8; 32], Slot>>> = LazyLock::new(Mutex::de
 pub struct BuiltInModel {
     name: String,
     network: Arc<Network>,
-    /// Most threads of its runs together.
+    /// Maximum number of threads of all its runs.
     threads: usize,
 }
 
 impl BuiltInModel {
-    /// Prepares the network that `read` makes of `bytes`, always the same one for the same bytes;
-    /// `path` is for messages. The inner error is the reason why the network cannot run here.
+    /// Prepares the network that `read` reads from `bytes`; the same bytes must yield the same
+    /// network. `path` is for messages. The inner error is the reason why the network cannot run
+    /// here.
     ///
     /// # Errors
     /// Returns the errors of `read`.
@@ -63,7 +64,7 @@ impl BuiltInModel {
 
 fn slot_of(bytes: &[u8]) -> Slot {
     let mut slots = lock(&SLOTS);
-    // A slot that only the map has is not locked.
+    // A slot that only the map holds is not locked.
     slots.retain(|_, slot| Arc::strong_count(slot) > 1 || lock(slot).strong_count() > 0);
     let key = Sha256::digest(bytes).into();
     slots.entry(key).or_default().clone()

@@ -14,14 +14,14 @@ pub(crate) use tensorrt::{Extents, InputExtents};
 /// Options of ONNX Runtime.
 pub(crate) type KeysAndValues = Vec<(&'static str, String)>;
 
-/// How a network runs on a GPU.
+/// Settings of a network on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaProvider {
     /// CUDA index.
     pub device: u32,
     /// Maximum size of the network's arena, in bytes.
     pub memory_limit: u64,
-    /// How it runs.
+    /// Tuning of the run.
     pub tuning: CudaTuning,
     /// Part of it that has to run there.
     pub coverage: Coverage,

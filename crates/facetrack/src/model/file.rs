@@ -21,7 +21,7 @@ pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), M
     read_up_to(MAX_SIZE, path, format)
 }
 
-/// As [`read`], for a file of at most `most` bytes.
+/// Reads a file like [`read`], but with at most `most` bytes.
 ///
 /// # Errors
 /// Returns the errors of [`read`].
@@ -39,7 +39,7 @@ pub fn read_up_to(
 /// The content of the file at `path`, with at most `most` bytes. Its hash is not checked.
 ///
 /// # Errors
-/// Returns the errors of [`read`] but [`ModelError::Hash`].
+/// Returns the errors of [`read`] except [`ModelError::Hash`].
 pub fn bytes_of(path: &Path, format: &'static str, most: u64) -> Result<Vec<u8>, ModelError> {
     file::read(path, most).map_err(|source| match source.kind() {
         ErrorKind::NotFound => NotFound::file(path).into(),
@@ -62,7 +62,7 @@ impl ModelFile {
     }
 }
 
-/// A file with a name of the manifest has to be the file of the manifest.
+/// Checks that a file with a name of the manifest has the hash of the manifest.
 fn check_hash(path: &Path, file: &ModelFile) -> Result<(), ModelError> {
     let known = manifest::known(&file.name);
     let Some(known) = known.filter(|known| *known.sha256 != *file.sha256) else {

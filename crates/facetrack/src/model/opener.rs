@@ -74,8 +74,9 @@ impl<'a> Opener<'a> {
         }
     }
 
-    /// Opens the network that `read` makes of `bytes`, always the same one for the same bytes;
-    /// `path` is for messages. Of `options`, only the threads apply to the built-in runtime.
+    /// Opens the network that `read` reads from `bytes`; the same bytes must yield the same
+    /// network. `path` is for messages. Of `options`, only the threads apply to the built-in
+    /// runtime.
     ///
     /// # Errors
     /// Returns the errors of `read`, [`ModelError::Unsupported`], and errors of
@@ -132,7 +133,8 @@ impl<'a> Opener<'a> {
         Ok(Box::new(model))
     }
 
-    /// The built-in runtime does not support the network of `path` for `reason`.
+    /// Notes that ONNX Runtime runs the network of `path`, which the built-in runtime does not
+    /// support for `reason`. It is an error if only the built-in runtime is allowed.
     fn fall_back(&self, path: &Path, reason: String) -> Result<(), ModelError> {
         if self.choice == RuntimeChoice::BuiltIn {
             let path = path.to_owned();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How a network is run.
+//! Options of a network's runs.
 
 use smart_default::SmartDefault;
 
 use super::cuda::CudaProvider;
 
-/// How a network is run.
+/// Options of a network's runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct SessionOptions {
-    /// Threads that work on one run; with 1 the calling thread does everything. In the built-in
-    /// runtime, threads of `runs` that are not under way help as well.
+    /// Threads that work on one run; with 1, only the calling thread works. In the built-in
+    /// runtime, idle threads of other runs help as well.
     #[default(1)]
     pub threads: usize,
     /// Number of runs at the same time.
     #[default(1)]
     pub runs: usize,
-    /// How memory for the values between its operators is allocated.
+    /// Allocation of memory for the values between its operators.
     pub memory: Memory,
-    /// How its inputs and outputs are transferred.
+    /// Transfer of its inputs and outputs.
     pub transfer: Transfer,
     /// Device that runs it.
     pub provider: Provider,
@@ -33,19 +33,19 @@ pub enum Provider {
     Cuda(CudaProvider),
 }
 
-/// How memory for the values between a network's operators is allocated.
+/// Allocation of memory for the values between a network's operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
     /// In one block that is planned after the first run: some 2 % faster.
     #[default]
     Planned,
-    /// In pieces that the first run allocates as it needs them, and that later runs use again. Half
-    /// the memory: for networks that take large images, or run in few frames.
+    /// In pieces that the first run allocates on demand and later runs reuse. They take half the
+    /// memory, and are for networks with large images or few runs.
     Pieces,
 }
 
-/// How a network's inputs and outputs are transferred. The results are the same. Variants other
-/// than [`Copied`] apply from the second run with inputs of one shape.
+/// Transfer of a network's inputs and outputs. The results are the same. Variants other than
+/// [`Copied`] apply from the second run with inputs of one shape.
 ///
 /// [`Copied`]: Transfer::Copied
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -55,7 +55,7 @@ pub enum Transfer {
     Copied,
     /// Through memory that stays, page-locked where a GPU runs the network.
     Bound,
-    /// As [`Transfer::Bound`], and on to memory of the device that stays as well, which lets a GPU
+    /// Like [`Transfer::Bound`], with memory of the device that stays as well, so that a GPU can
     /// repeat a run as a CUDA graph.
     Resident,
 }

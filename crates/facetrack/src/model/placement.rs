@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where networks run, and how they run on a GPU.
+//! Device of networks, and their settings on a GPU.
 
 use smart_default::SmartDefault;
 
@@ -14,13 +14,13 @@ choices! {
     }
 }
 
-/// How networks run on a GPU.
+/// Settings of networks on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, SmartDefault)]
 pub struct CudaTuning {
     /// Runs before the first frame.
     #[default(3)]
     pub warm_up_runs: usize,
-    /// How cuDNN chooses among its convolutions.
+    /// Method with which cuDNN chooses its convolutions.
     #[default(ConvAlgorithmSearch::Heuristic)]
     pub conv_algorithm_search: ConvAlgorithmSearch,
     /// TF32 on Ampere and newer. On an H100 it moved landmarks by up to 0.8 px.
@@ -36,13 +36,14 @@ pub struct CudaTuning {
     /// TensorRT before CUDA, on the same GPU. It takes no CUDA graph, and knows neither `tf32` nor
     /// `deterministic`.
     pub tensorrt: bool,
-    /// The networks that a pack has in half precision as well, in that; with TensorRT, whatever is
-    /// faster in it.
+    /// Half precision for networks that a pack also has in half precision; with TensorRT, for
+    /// operators that are faster in it.
     pub fp16: bool,
 }
 
 impl CudaTuning {
-    /// How cuDNN chooses among its convolutions: by a heuristic if the result must not change.
+    /// Returns the method with which cuDNN chooses its convolutions: a heuristic if the result must
+    /// not change.
     pub fn search(&self) -> ConvAlgorithmSearch {
         match self.deterministic {
             true => ConvAlgorithmSearch::Heuristic,
@@ -56,20 +57,20 @@ impl CudaTuning {
         self.tensorrt || self.search() == ConvAlgorithmSearch::Exhaustive
     }
 
-    /// Returns true if the same result in every run is asked of TensorRT, which chooses its
-    /// operators by measuring them.
+    /// Returns true if both TensorRT and the same result in every run are requested. TensorRT
+    /// chooses its operators by measuring them.
     pub fn is_contradictory(&self) -> bool {
         self.tensorrt && self.deterministic
     }
 }
 
-/// Where networks run.
+/// Device of networks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Placement {
-    /// On the processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// On a GPU.
+    /// A GPU.
     Cuda(Cuda),
 }
 
@@ -80,13 +81,13 @@ pub struct Cuda {
     pub index: u32,
     /// The visible devices, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
     pub visible_devices: Option<String>,
-    /// Most memory that the runtime may take, bytes.
+    /// Maximum memory that the runtime may take, bytes.
     pub max_vram: u64,
     /// Free memory when it was validated, bytes.
     pub free_memory: u64,
     /// True to go on with the processor when it fails later.
     pub fallback: bool,
-    /// How networks run on it.
+    /// Settings of networks on this GPU.
     pub tuning: CudaTuning,
 }
 

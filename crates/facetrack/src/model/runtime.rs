@@ -94,7 +94,7 @@ impl OnnxRuntime {
 /// Loads a library into this process, where ONNX Runtime finds it by its name. It stays loaded.
 ///
 /// # Errors
-/// The message of the dynamic loader.
+/// Returns the message of the dynamic loader.
 pub(crate) fn preload(library: &Path) -> Result<(), String> {
     check_regular(library)?;
     // The cause of ort's error is the message of the dynamic loader.
@@ -132,11 +132,11 @@ fn first_of(paths: &SearchPaths) -> Result<OnnxRuntime, ModelError> {
     })
 }
 
-/// Why a library is not used.
+/// Reason why a library is not used.
 enum Unusable {
-    /// It has telemetry.
+    /// The library has telemetry.
     Telemetry(PathBuf),
-    /// It cannot be loaded, for this reason.
+    /// The library cannot be loaded, for this reason.
     Broken(String),
 }
 
@@ -146,7 +146,8 @@ impl From<String> for Unusable {
     }
 }
 
-/// The dynamic loader would wait for the writer of a pipe.
+/// Checks that the library is a regular file: for a pipe, the dynamic loader would wait for a
+/// writer.
 fn check_regular(library: &Path) -> Result<(), String> {
     if trust::is_bare(library) {
         return Ok(());
@@ -155,7 +156,7 @@ fn check_regular(library: &Path) -> Result<(), String> {
     opened.map_err(|error| format!("{}: {error}", library.display()))
 }
 
-/// `{:?}` of the dynamic loader's error holds its cause, `{}` does not.
+/// Loads a library. The error has the cause of the dynamic loader's error, which only `{:?}` shows.
 fn load_library(path: &Path) -> Result<Environment, Unusable> {
     check_regular(path)?;
     let builder = ort::init_from(path).map_err(|error| match error {
@@ -166,7 +167,8 @@ fn load_library(path: &Path) -> Result<Environment, Unusable> {
         .with_telemetry(false)
         .build()
         .map_err(|error| error.to_string())?;
-    // Its own messages go to standard error, which is not ours.
+    // Otherwise the runtime writes its messages to standard error, which belongs to the
+    // application.
     environment.set_log_level(LogLevel::Fatal);
     Ok(environment)
 }
@@ -252,7 +254,7 @@ fn pool_of(bytes: &[u8], options: SessionOptions) -> Arc<Pool<Opened>> {
 struct Opened {
     session: Session,
     run_options: Options,
-    /// `None` if inputs and outputs are copied.
+    /// Inputs and outputs that stay in place; `None` if they are copied.
     steady: Option<Steady>,
 }
 
@@ -355,7 +357,8 @@ fn builder(
     }
 }
 
-/// Without `error_on_failure`, the CPU would replace a provider that does not load.
+/// Adds the CUDA provider. Without `error_on_failure`, the CPU would replace a provider that does
+/// not load.
 fn on_cuda(
     builder: SessionBuilder,
     provider: CudaProvider,

@@ -27,8 +27,8 @@ pub struct Bundle {
     pub face_landmarks_detector: Vec<u8>,
     /// Measures blendshapes from landmarks: a `.tflite` file.
     pub face_blendshapes: Vec<u8>,
-    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. Loose
-    /// networks may come without.
+    /// The canonical face for the pose, as MediaPipe's `GeometryPipelineMetadata` message. A folder
+    /// of networks may lack it.
     pub geometry_metadata: Option<Vec<u8>>,
     /// The files read: the bundle, or the parts of a folder.
     pub files: Vec<ModelFile>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Telemetry of ONNX Runtime.
 //!
-//! Builds of its maker from release 1.29 on contain an uploader: as soon as there is an environment,
-//! it writes an identifier of the machine and a database of events to the user's home, and sends
-//! them. The API can only switch it off afterwards. An environment variable keeps it from starting,
-//! but a process that has threads cannot set one safely. So such a library is not loaded, unless the
-//! variable was set before.
+//! Microsoft's builds from release 1.29 on contain an uploader. As soon as an ONNX Runtime
+//! environment exists, it writes an identifier of the machine and a database of events to the
+//! user's home, and sends them. The API can only switch it off afterwards. An environment variable
+//! keeps it from starting, but a process that has threads cannot set one safely. So such a library
+//! is not loaded, unless the variable was set before.
 
 use std::io;
 use std::path::Path;

@@ -8,7 +8,7 @@ pub(super) struct Archive<'a> {
     rest: &'a [u8],
 }
 
-/// A matrix of `f32`, column after column: `eigen_cerealisation.hpp`.
+/// A matrix of `f32` in column-major order: `eigen_cerealisation.hpp`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matrix<'a> {
     /// Number of rows.
@@ -19,7 +19,7 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// An archive with these bytes.
+    /// Creates an archive with these bytes.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -36,12 +36,12 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// An `int`.
+    /// Reads an `int`.
     pub(super) fn i32(&mut self, what: &str) -> Result<i32, String> {
         self.array(what).map(i32::from_le_bytes)
     }
 
-    /// A `bool`.
+    /// Reads a `bool`.
     pub(super) fn flag(&mut self, what: &str) -> Result<bool, String> {
         match self.array(what)? {
             [0] => Ok(false),
@@ -50,7 +50,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The length of a `std::vector`, a `std::string` or a map, whose items have at least
+    /// Reads the length of a `std::vector`, a `std::string` or a map, whose items have at least
     /// `item_bytes` bytes.
     pub(super) fn count(&mut self, item_bytes: usize, what: &str) -> Result<usize, String> {
         let count = u64::from_le_bytes(self.array(what)?);
@@ -60,14 +60,14 @@ impl<'a> Archive<'a> {
             .ok_or_else(|| self.lacks(u128::from(count) * item_bytes as u128, what))
     }
 
-    /// A `std::string`.
+    /// Reads a `std::string`.
     pub(super) fn string(&mut self, what: &str) -> Result<&'a str, String> {
         let count = self.count(1, what)?;
         let bytes = self.bytes(count, what)?;
         str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8 text"))
     }
 
-    /// A `std::vector` of items of `SIZE` bytes; `SIZE` is not 0.
+    /// Reads a `std::vector` of items of `SIZE` bytes; `SIZE` is not 0.
     pub(super) fn items<const SIZE: usize>(
         &mut self,
         what: &str,
@@ -76,7 +76,7 @@ impl<'a> Archive<'a> {
         Ok(self.bytes(count * SIZE, what)?.as_chunks().0)
     }
 
-    /// An `Eigen::MatrixXf` or `Eigen::VectorXf`.
+    /// Reads an `Eigen::MatrixXf` or `Eigen::VectorXf`.
     pub(super) fn matrix(&mut self, what: &str) -> Result<Matrix<'a>, String> {
         let mut side = || {
             let side = self.i32(what)?;
@@ -115,7 +115,7 @@ impl<'a> Archive<'a> {
 }
 
 impl Matrix<'_> {
-    /// The values, column after column.
+    /// Returns the values in column-major order.
     ///
     /// # Errors
     /// Returns an error if one is not finite.

@@ -78,7 +78,8 @@ impl Outline {
         vertices
     }
 
-    /// `select_contour` and `get_nearest_contour_correspondences`.
+    /// Finds the correspondences of the sides that face the camera: `select_contour` and
+    /// `get_nearest_contour_correspondences`.
     fn find_facing(&mut self, model: &FaceModel, landmarks: &[Point], yaw: f64) {
         let shown = [yaw >= -FRONTAL_YAW, yaw <= FRONTAL_YAW];
         let sides = std::iter::zip(sides(model), shown).filter(|(_, is_shown)| *is_shown);
@@ -119,8 +120,8 @@ impl Outline {
         vertices
     }
 
-    /// `find_occluding_edge_correspondences` for the vertices at edges. The original tests the
-    /// visibility of all of them first.
+    /// Finds the correspondences of vertices at edges: `find_occluding_edge_correspondences`. The
+    /// original tests the visibility of all of them first.
     fn match_edges(
         &mut self,
         model: &FaceModel,

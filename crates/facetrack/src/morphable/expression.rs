@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Expressions from landmarks: non-negative least squares, as eos'
+//! Fits expressions to landmarks by non-negative least squares, like eos'
 //! `fit_blendshapes_to_landmarks_nnls`.
 
 use nalgebra::{DMatrix, DVector};
@@ -13,7 +13,7 @@ const MIN_SLOPE: f64 = 1e-12;
 
 /// The x ≥ 0 that minimizes ‖A·x − b‖, for `gram` = Aᵀ·A and `target` = Aᵀ·b, by the active-set
 /// method of the original's `NNLS`: Lawson & Hanson, "Solving Least Squares Problems", 1974. `None`
-/// without a finite solution.
+/// if there is no finite solution.
 pub(super) fn non_negative_least_squares(
     gram: &DMatrix<f64>,
     target: &DVector<f64>,

@@ -47,7 +47,7 @@ pub struct Fitter {
 }
 
 impl Fitter {
-    /// A fitter of `model`.
+    /// Creates a fitter of `model`.
     pub fn new(model: Arc<FaceModel>, settings: FitSettings) -> Self {
         let components = model.shape().components;
         let fitted = settings.shape_coefficients.unwrap_or(components);
@@ -84,7 +84,7 @@ impl Fitter {
     /// comes from another model, is fitted as a single picture.
     ///
     /// # Errors
-    /// See [`Fitter::fit`].
+    /// Returns the errors of [`Fitter::fit`].
     pub fn follow(&mut self, landmarks: &[Point], past: &mut Past) -> Result<Fit, FitFailure> {
         landmarks::check(landmarks, self.model.mapping())?;
         if let Some(known) = past.known_to(&self.model, self.fitted) {
@@ -110,8 +110,8 @@ impl Fitter {
         Ok((self.finish(landmarks, pose)?, observed))
     }
 
-    /// The first iteration measures how well the landmarks match the known face, the second one
-    /// updates its shape.
+    /// Fits a known face. The first iteration measures how well the landmarks match the face, and
+    /// the second one updates its shape.
     fn fit_known(&mut self, landmarks: &[Point], known: &mut Known) -> Result<Fit, FitFailure> {
         let pose = self.start(landmarks, &known.shape, &known.expression)?;
         let (pose, observed) = self.observe(landmarks, &pose)?;
@@ -203,7 +203,7 @@ impl Fitter {
         fixed.iter().map(distance).sum::<f32>() / fixed.len().max(1) as f32
     }
 
-    /// The present face; an error if one of its values is beyond `f32`.
+    /// Returns the current face, or an error if one of its values is beyond `f32`.
     fn finish(&self, landmarks: &[Point], pose: Pose) -> Result<Fit, FitFailure> {
         let vertices = 0..self.model.shape().mean.len();
         let fit = Fit {

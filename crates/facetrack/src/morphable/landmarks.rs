@@ -21,15 +21,15 @@ const MIN_RESOLUTION: f64 = 8.0 * f32::EPSILON as f64;
 /// The inner corners of the mouth, on the image's left and right, which eos' mapping leaves out.
 const MOUTH_CORNERS: [usize; 2] = [60, 64];
 
-/// The rest of the inner lips.
+/// The other landmarks of the inner lips.
 const INNER_LIPS: [usize; 6] = [61, 62, 63, 65, 66, 67];
 
 /// Checks that `landmarks`, px, can be a face's.
 ///
 /// # Errors
-/// Returns [`FitFailure::NoLandmarks`] if there are not [`LANDMARKS`]; [`FitFailure::NotFinite`];
-/// [`FitFailure::Degenerate`] if the landmarks with a vertex of their own, which yield the first
-/// pose, lie on a line or in one point.
+/// Returns [`FitFailure::NoLandmarks`] if the number of landmarks is not [`LANDMARKS`],
+/// [`FitFailure::NotFinite`] if one is not finite, or [`FitFailure::Degenerate`] if the landmarks
+/// with a vertex of their own, which yield the first pose, lie on a line or in one point.
 pub(super) fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<(), FitFailure> {
     if landmarks.len() != LANDMARKS {
         return Err(FitFailure::NoLandmarks);
@@ -45,7 +45,7 @@ pub(super) fn check(landmarks: &[Point], mapping: &LandmarkMapping) -> Result<()
     let (length, breadth) = extent(fixed.clone());
     let farthest = fixed.fold(0.0f32, |farthest, p| farthest.max(p.x.abs()).max(p.y.abs()));
     let least = (MIN_BREADTH * length).max(MIN_RESOLUTION * f64::from(farthest));
-    // `>` also refuses a single point, for which both are 0.
+    // The comparison with `>` also refuses a single point, for which both are 0.
     if breadth > least {
         Ok(())
     } else {
@@ -73,8 +73,8 @@ fn extent(points: impl Iterator<Item = Point>) -> (f64, f64) {
 ///
 /// It is the vertex of the mapping, if there is one. The inner corners of the mouth take the
 /// vertices of the upper lip next to the corners of the mesh's opening: in eos' recorded fits these
-/// are nearer to the landmarks, by a fifth, than the corners themselves, which are the outer ones.
-/// Any other landmark takes the vertex of the landmark with the nearest number.
+/// are a fifth nearer to the landmarks than the mesh's own corners, which are the outer ones. Any
+/// other landmark takes the vertex of the landmark with the nearest number.
 pub(super) fn landmark_vertices(
     shape: &ShapeModel,
     mapping: &LandmarkMapping,

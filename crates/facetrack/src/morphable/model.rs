@@ -139,12 +139,12 @@ impl Expression {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Contents {
     pub shape: ShapeModel,
-    /// `None` if they are in a file of their own.
+    /// Expressions; `None` if they are in a separate file.
     pub expressions: Option<Vec<Expression>>,
 }
 
 impl Contents {
-    /// `MorphableModel::serialize`.
+    /// Reads a model: `MorphableModel::serialize`.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let mut archive = Archive::new(bytes);
         let version = archive.i32("the version")?;
@@ -219,7 +219,7 @@ impl Pca<'_> {
         })
     }
 
-    /// Row after row: `rescale_pca_basis`.
+    /// Returns the rescaled basis in row-major order: `rescale_pca_basis`.
     fn rescaled_basis(&self) -> Result<Vec<f32>, String> {
         let eigenvalues = self.eigenvalues.values("the eigenvalues")?;
         if let Some(eigenvalue) = eigenvalues.iter().find(|value| **value <= 0.0) {
@@ -268,7 +268,8 @@ fn check_number(expressions: usize) -> Result<(), String> {
 
 fn blendshapes(archive: &mut Archive) -> Result<Vec<Expression>, String> {
     let count = archive.count(BLENDSHAPE_SIZE, "the list of expressions")?;
-    // Checked before reading, since empty expressions take more memory than bytes of the file.
+    // The count is checked before reading, because empty expressions take more memory than bytes of
+    // the file.
     check_number(count)?;
     let expressions = (0..count).map(|_| {
         let name = archive.string("the name of an expression")?;
@@ -281,7 +282,7 @@ fn blendshapes(archive: &mut Archive) -> Result<Vec<Expression>, String> {
     expressions.collect()
 }
 
-/// A `std::optional` of a `std::variant<PcaModel, Blendshapes>`.
+/// Reads a `std::optional` of a `std::variant<PcaModel, Blendshapes>`.
 fn own_expressions(archive: &mut Archive) -> Result<Option<Vec<Expression>>, String> {
     if archive.flag("whether there are no expressions")? {
         return Ok(None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Linear equations that landmarks seen by a given camera yield for the coefficients of shape and
-//! expression.
+//! Linear equations for the coefficients of shape and expression, from landmarks that a given
+//! camera sees.
 
 use nalgebra::{DMatrix, DVector};
 

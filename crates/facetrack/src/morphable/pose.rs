@@ -7,7 +7,7 @@ use crate::geometry::Point;
 use crate::observation::{FitFailure, HeadPose};
 
 /// Length of the sum or the difference of two unit vectors below which they count as parallel: the
-/// square root of the precision, since shorter ones have a direction that rounding decides.
+/// square root of the precision, since the direction of a shorter one depends on rounding.
 const PARALLEL: f64 = 1.5e-8;
 
 /// A scaled orthographic camera: image = origin + scale·(r₀·v, −r₁·v) for the rows r of the
@@ -16,7 +16,7 @@ const PARALLEL: f64 = 1.5e-8;
 pub struct Pose {
     /// Camera from model; x to the image's right, y up, z towards the camera.
     pub(crate) rotation: Matrix3<f64>,
-    /// Where the model's origin is in the image, px.
+    /// Position of the model's origin in the image, px.
     pub origin: [f64; 2],
     /// Pixels per unit of the model.
     pub scale: f64,
@@ -76,7 +76,7 @@ impl Pose {
         HeadPose::new(&self.rotation, &position.into())
     }
 
-    /// Where `vertex` is in the image, px.
+    /// Returns the position of `vertex` in the image, px.
     pub fn project(&self, vertex: [f32; 3]) -> Point {
         let seen = self.rotation * vector(&vertex);
         Point::new(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The identity of a face from landmarks, in closed form: eos' `linear_shape_fitting.hpp`, after
-//! Aldrian & Smith, "Inverse Rendering of Faces with a 3D Morphable Model", PAMI 2013.
+//! Computes the identity of a face from landmarks, in closed form: eos' `linear_shape_fitting.hpp`,
+//! after Aldrian & Smith, "Inverse Rendering of Faces with a 3D Morphable Model", PAMI 2013.
 
 use nalgebra::{DMatrix, DVector};
 

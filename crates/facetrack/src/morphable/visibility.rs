@@ -64,8 +64,8 @@ struct Probe {
     position: [f32; 3],
 }
 
-/// Whether a triangle hides each of `vertices`. Triangles with that corner do not count; in the
-/// original some of them do, by rounding errors.
+/// Returns for each of `vertices` if a triangle hides it. Triangles with the vertex as a corner do
+/// not count; in the original some of them do, by rounding errors.
 pub(super) fn hidden(
     view: &View,
     triangles: &[[u32; 3]],
@@ -101,7 +101,7 @@ pub(super) fn hidden(
     hidden
 }
 
-/// The range from the least to the greatest number; an empty one without numbers.
+/// The range from the minimum to the maximum number; an empty one if there are no numbers.
 fn range(numbers: impl IntoIterator<Item = f32>) -> RangeInclusive<f32> {
     let numbers = numbers.into_iter();
     numbers.fold(f32::INFINITY..=f32::NEG_INFINITY, |range, number| {

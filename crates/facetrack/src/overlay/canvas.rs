@@ -35,7 +35,7 @@ pub struct Canvas<'a> {
     planes: Vec<PlaneMut<'a>>,
 }
 
-/// Why a canvas cannot be created.
+/// Error in the creation of a canvas.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CanvasError {
@@ -104,7 +104,7 @@ impl<'a> Canvas<'a> {
         Self::new((width, height), &RGB, colorimetry, vec![plane])
     }
 
-    /// Pixels a row.
+    /// Pixels per row.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -138,7 +138,7 @@ impl<'a> Canvas<'a> {
                 let samples = columns.start >> across..columns.end.div_ceil(1 << across);
                 let wanted = &bits[..samples.len() * alpha.step];
                 let pixels = &line[samples.start * alpha.step..];
-                // Without an early exit, so that it can be vectorized.
+                // There is no early exit, so that the loop can be vectorized.
                 let missing = |all: u8, (byte, bits): (&u8, &u8)| all | (!byte & bits);
                 std::iter::zip(pixels, wanted).fold(0, missing) == 0
             })

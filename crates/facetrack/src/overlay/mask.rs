@@ -37,7 +37,7 @@ pub(super) struct Stamp {
     pub top: i64,
     /// Columns.
     pub width: usize,
-    /// Row by row, 0…255.
+    /// Coverage in row-major order, 0…255.
     pub coverage: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ impl Mask {
         }
     }
 
-    /// Pixels a row.
+    /// Pixels per row.
     pub(super) fn width(&self) -> usize {
         self.width
     }

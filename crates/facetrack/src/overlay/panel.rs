@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Text. All of it is inside frames of 160×90 pixels or more.
+//! Draws text. All of it is inside the frame, if that has 160×90 pixels or more.
 
 use super::Pace;
 use super::brush::Brush;

@@ -24,13 +24,13 @@ pub const CHANNELS: [&str; 52] = [
 
 /// Rotation of an eye whose gaze channel is 1, rad: 35°.
 ///
-/// Both apps send 0.61 rad for each unit of the channels. Live Link Face: the regression over the
-/// frames of `examples/dao.gesichter` of think-biq/LLV, with a correlation of 0.9995 for each eye
-/// and axis. iFacialMocap: the example on the page "for developers" has `eyeLookDown` 17 with an
-/// angle of 6.03°.
+/// Maximum angle of an eye, rad: both apps send 0.61 rad for each unit of the channels. Live Link
+/// Face: the regression over the frames of `examples/dao.gesichter` of think-biq/LLV, with a
+/// correlation of 0.9995 for each eye and axis. iFacialMocap: the example on the page "for
+/// developers" has `eyeLookDown` 17 with an angle of 6.03°.
 pub const MAX_EYE_ANGLE: f32 = 0.61;
 
-/// How an avatar follows a face.
+/// Settings with which an avatar follows a face.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct View {
     /// True if the avatar moves like a mirror image.
@@ -64,9 +64,9 @@ pub struct Head {
 /// Rotation of an eye relative to the head, rad.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EyeAngles {
-    /// To the left side of the face.
+    /// Angle to the left side of the face.
     pub yaw: f32,
-    /// Downward.
+    /// Angle downward.
     pub pitch: f32,
 }
 
@@ -111,7 +111,8 @@ impl Avatar {
         ]
     }
 
-    /// Each angle from the channel of its direction and the channel of the opposite direction.
+    /// Computes each angle from the channel of its direction and the channel of the opposite
+    /// direction.
     fn eye(&self, side: &str, [left, right]: [&str; 2]) -> Option<EyeAngles> {
         let look = |direction: &str| self.get(&format!("eyeLook{direction}{side}"));
         Some(EyeAngles {
@@ -122,7 +123,7 @@ impl Avatar {
 }
 
 impl Head {
-    /// `None` if the matrix has no rotation.
+    /// Converts a pose; `None` if the matrix has no rotation.
     fn new(pose: &HeadPose, view: &View) -> Option<Self> {
         let m = &pose.matrix;
         let matrix = Matrix3::from_fn(|row, column| m[row][column]);
@@ -159,8 +160,8 @@ impl Head {
 }
 
 impl EyeAngles {
-    /// The rotation as a unit quaternion x, y, z, w in the space of [`Head`]: first down, then
-    /// left.
+    /// The rotation as a unit quaternion x, y, z, w in the space of [`Head`]: first downward, then
+    /// to the left.
     pub fn rotation(&self) -> [f32; 4] {
         let left = UnitQuaternion::from_axis_angle(&Vector3::y_axis(), self.yaw);
         let down = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), self.pitch);

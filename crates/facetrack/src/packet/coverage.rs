@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whether an engine measures what moves an avatar.
+//! Checks that an engine measures the channels that move an avatar.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::avatar::{Avatar, CHANNELS};
 use crate::engine::{EngineConfig, EngineKind};
 use crate::observation::Fields;
 
-/// Faces at the start of a stream after which it is decided. An engine may need frames before it
-/// measures everything.
+/// Number of faces at the start of a stream after which the result is decided. An engine may need
+/// frames before it measures everything.
 const PATIENCE: u32 = 60;
 
 /// The channel that no engine measures. It counts as unnecessary.
@@ -47,8 +47,8 @@ impl Coverage {
             .flatten()
     }
 
-    /// The stream ends. Returns a lack of the faces that it had, unless [`Coverage::add`] has
-    /// decided.
+    /// Handles the end of the stream. Returns the missing measurements of its faces, unless
+    /// [`Coverage::add`] has decided.
     pub fn end(&mut self) -> Option<Lack> {
         (!self.is_settled && self.faces > 0)
             .then(|| self.settle())

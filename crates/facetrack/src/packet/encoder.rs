@@ -29,9 +29,9 @@ pub struct Frame {
     pub running_time: Duration,
     /// Frames per second as numerator and denominator, both positive (Live Link).
     pub rate: (i32, i32),
-    /// Pixels a row of the frame that the coordinates belong to (OpenSeeFace).
+    /// Width, in pixels, of the frame to which the coordinates belong (OpenSeeFace).
     pub width: u32,
-    /// Rows of that frame (OpenSeeFace).
+    /// Height of that frame (OpenSeeFace).
     pub height: u32,
 }
 

@@ -5,19 +5,20 @@
 //! `jawOpen-12|…|=head#x,y,z,px,py,pz|rightEye#x,y,z|leftEye#x,y,z|`
 //!
 //! - A channel is a whole number 0…100. Channels of one side end in `_L` and `_R`; `jawLeft`,
-//!   `jawRight`, `mouthLeft` and `mouthRight` keep their names. In version 2 an `&` stands between
-//!   name and value.
+//!   `jawRight`, `mouthLeft` and `mouthRight` keep their names. In version 2, an `&` separates name
+//!   and value.
 //! - Angles are degrees around x, y and z of a right-handed space with y up and z out of the face:
 //!   pitch downward, yaw to the left side of the face and roll to its right shoulder are positive.
-//!   The page does not say so; in its example, eyes that look down have a positive x, and a right
-//!   eye that looks in has a positive y. VMagicMirror and VTube-IFacial-Link turn heads like this.
+//!   The page does not state this; in its example, eyes that look down have a positive x, and a
+//!   right eye that looks in has a positive y. VMagicMirror and VTube-IFacial-Link turn heads like
+//!   this.
 //! - The position is in metres in the space of the camera, which looks along −z. In the example, z
 //!   is −0.66. A position that was not measured is 0, because receivers need six numbers.
 //! - A head or an eye that was not measured is left out. The `=` remains, which VMagicMirror needs.
 
 use super::avatar::{Avatar, EyeAngles, Head};
 
-/// The port of the app, and the port where receivers listen.
+/// The port on which the app and receivers listen.
 pub const PORT: u16 = 49983;
 
 /// The message with which a receiver asks for packets.
@@ -67,7 +68,7 @@ pub fn encode(avatar: &Avatar, version: Version) -> Vec<u8> {
     if let Some(head) = &avatar.head {
         push_numbers(&mut text, "head", &of_head(head));
     } else {
-        // A receiver that looks for `=head#` takes the rest for other parts.
+        // Receivers that search for `=head#` read the following text as other parts.
         text.push('|');
     }
     let [left, right] = avatar.eyes();

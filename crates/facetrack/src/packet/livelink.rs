@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use super::avatar::{Avatar, EyeAngles, Head};
 
-/// The port where Unreal Engine listens.
+/// The port on which Unreal Engine listens.
 pub const PORT: u16 = 11111;
 
 /// Maximum length of the name of the first subject, bytes. Unreal Engine reads up to 255

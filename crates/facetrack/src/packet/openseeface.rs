@@ -25,7 +25,7 @@ use std::iter;
 use super::Frame;
 use crate::observation::{Features, Gaze, LandmarkScheme, Landmarks, ModelFit, Observation, Pupil};
 
-/// The port of `facetracker.py`, where receivers listen.
+/// The port of `facetracker.py`, on which receivers listen.
 pub const PORT: u16 = 11573;
 
 /// Bytes of a packet: `packetFrameSize` of `OpenSee.cs`.
@@ -34,15 +34,15 @@ pub const SIZE: usize = 1785;
 /// Points of the 3-D model: the landmarks, the pupils, the centres of the eyeballs.
 const MODEL_POINTS: usize = 70;
 
-/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers pass over faces
-/// with a large one.
+/// The error of a fit that has failed (`estimate_depth` of `tracker.py`): receivers skip faces with
+/// a large error.
 const FAILED_FIT: f32 = 99999.0;
 
 /// The packet of a face with number `id`; `None` for one without OpenSeeFace's landmarks and its
 /// fitted model. Receivers use number 0 by default.
 ///
-/// Pupils that were not looked for are 0 with a score of 0, eyes without features are open,
-/// features that were not measured are 0: receivers know no other way.
+/// Pupils that were not searched are 0 with a score of 0, eyes without features are open, and
+/// features that were not measured are 0, because the protocol has no other way to express this.
 pub fn encode(face: &Observation, id: i32, frame: &Frame) -> Option<Vec<u8>> {
     let landmarks = face
         .landmarks
@@ -85,18 +85,18 @@ fn error(fit: &ModelFit) -> f32 {
     if fit.success { fit.error } else { FAILED_FIT }
 }
 
-/// The score of each landmark; 0 where there is none.
+/// The score of each landmark; 0 if there is none.
 fn scores(landmarks: &Landmarks) -> impl Iterator<Item = f32> {
     let scores = landmarks.confidences.iter().copied();
     scores.chain(iter::repeat(0.0)).take(landmarks.points.len())
 }
 
-/// Right, left.
+/// Returns the right pupil and the left pupil.
 fn pupils(gaze: Option<Gaze>) -> [Pupil; 2] {
     gaze.map_or([Pupil::default(); 2], |gaze| [gaze.right, gaze.left])
 }
 
-/// The model's points with y and z turned round, as they are sent; 0 where there is none.
+/// The model's points with y and z turned round, as they are sent; 0 if there is none.
 fn model_points(fit: &ModelFit) -> impl Iterator<Item = f32> {
     let points = fit.points.iter().map(|[x, y, z]| [*x, -y, -z]);
     let points = points.chain(iter::repeat([0.0; 3]));

@@ -9,16 +9,17 @@ use std::collections::{HashMap, HashSet};
 ///
 /// A new face gets the lowest number that no face of its frame has. A face that was away gets its
 /// own back, unless another has it by then. (`assign_face_info` of `tracker.py` has as many places
-/// as there may be faces; a place whose face is gone goes to the nearest new one.)
+/// as there may be faces, and gives a free place to the nearest new face.)
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
-    /// By number, the identity that had it last; never more than there were faces in one frame.
+    /// The identity that had each number last. There are never more numbers than there were faces
+    /// in one frame.
     tracks: Vec<u32>,
 }
 
 impl Slots {
-    /// The number of each identity of the next frame, in their order. An identity that is there
-    /// twice has one number.
+    /// The number of each identity of the next frame, in their order. An identity that occurs twice
+    /// has one number.
     pub fn assign(&mut self, ids: &[u32]) -> Vec<usize> {
         let seen: HashSet<_> = ids.iter().collect();
         let known = std::iter::zip(self.tracks.iter().copied(), 0..);

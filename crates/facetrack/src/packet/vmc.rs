@@ -102,12 +102,12 @@ fn mean(face: &Avatar, left: &str, right: &str) -> Option<f32> {
     Some((face.get(left)? + face.get(right)?) / 2.0)
 }
 
-/// How much the lips are round.
+/// Degree to which the lips are rounded.
 fn rounding(face: &Avatar) -> Option<f32> {
     Some(face.get("mouthFunnel")?.max(face.get("mouthPucker")?))
 }
 
-/// How much the mouth is wide.
+/// Degree to which the mouth is widened.
 fn widening(face: &Avatar) -> Option<f32> {
     mean(face, "mouthStretchLeft", "mouthStretchRight")
 }

@@ -21,28 +21,28 @@ pub(super) const PAGE: usize = 4096;
 
 /// A file that can be changed and cut afterwards.
 pub trait Storage: Write + Seek + Send {
-    /// Cuts it to `len` bytes.
+    /// Truncates the file to `len` bytes.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the system.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
     /// Replaces the first `old` bytes by `new`, which may be longer or shorter. The change is made
-    /// as a whole: after an error or a crash, the content is what it was.
+    /// as a whole: after an error or a crash, the content is unchanged.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the system.
     fn replace_start(&mut self, old: u64, new: &[u8]) -> io::Result<()>;
 }
 
-/// The document under way.
+/// A document that is being written.
 pub(super) struct ArrayDocument<S> {
     storage: S,
-    /// Not written yet.
+    /// Lines that are not written yet.
     pending: Vec<u8>,
     /// Bytes written, without the closing.
     written: u64,
-    /// The closing that the storage ends in.
+    /// The closing at the end of the storage.
     closing: Vec<u8>,
     /// Counts of the lines written.
     totals: Totals,
@@ -120,7 +120,7 @@ impl<S: Storage> ArrayDocument<S> {
         self.pending.clear();
         if let Err(error) = result {
             self.has_failed = true;
-            // If this fails too, the first error is the one to report.
+            // If this fails too, the first error is reported.
             let _ = self.take_back();
             return Err(error);
         }
@@ -130,8 +130,8 @@ impl<S: Storage> ArrayDocument<S> {
         Ok(())
     }
 
-    /// Puts the last good closing over a torn write. On a full disk this needs no new space: the
-    /// closing was there.
+    /// Writes the last valid closing over an incomplete write. This needs no new space on a full
+    /// disk, because the closing was there before.
     fn take_back(&mut self) -> io::Result<()> {
         self.storage.seek(SeekFrom::Start(self.written))?;
         self.storage.write_all(&self.closing)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whether a stream gave what its container promised.
+//! Checks that a stream delivered all of the video that its container states.
 //!
 //! | what is known | the record is incomplete |
 //! |---|---|
@@ -15,19 +15,20 @@ use smart_default::SmartDefault;
 
 use crate::record::container::Extent;
 
-/// How much earlier than the longest track the video may end, ns. Our choice; audio often ends a
-/// few packets later.
+/// Maximum time by which the video may end earlier than the longest track, ns. Our choice; audio
+/// often ends a few packets later.
 const CONTAINER_TOLERANCE: f64 = 1e9;
 
 /// Number of intervals between frames that may be missing at the end.
 const INTERVALS: f64 = 1.5;
 
-/// The same in a file that is whole, as a number of longest intervals: the last picture may stand
-/// still.
+/// The same maximum in a file that is whole, as a number of longest intervals: the last picture may
+/// be a still one.
 const LONGEST_INTERVALS: f64 = 3.0;
 
-/// How far the time from frame to frame may be from that in the container, as a fraction of it: if
-/// it is farther, the frames are others than those of the container. Common rates differ by 4 %.
+/// Maximum deviation of the time from frame to frame from the value in the container, as a fraction
+/// of that. With a larger deviation, the frames are not the container's. Common rates differ by 4
+/// %.
 const SAME_RATE: f64 = 0.01;
 
 /// Name of one of [`Found::decode_errors`].
@@ -44,7 +45,7 @@ pub(super) const REASONS: &str = "; ";
 pub struct Promise {
     /// Time at which the video or its longest track ends, ns.
     pub end: Option<End>,
-    /// Frames in the container, if all of them were to come.
+    /// Frames in the container, if all of them were requested.
     pub frames: Option<u64>,
     /// Usual time from frame to frame in the container, ns.
     pub period: Option<f64>,
@@ -55,9 +56,9 @@ pub struct Promise {
 /// The time of an end, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Of the video.
+    /// End of the video.
     Video(u64),
-    /// Of the longest track, or of a part of the stream.
+    /// End of the longest track, or of a part of the stream.
     Container(u64),
 }
 
@@ -67,7 +68,7 @@ pub enum Ending {
     /// The end of the stream.
     #[default]
     Stream,
-    /// A program, while the stream continues.
+    /// A request of a program, while the stream continues.
     Program,
 }
 
@@ -82,22 +83,22 @@ pub struct Found {
     pub period: f64,
     /// Longest time from frame to frame, ns.
     pub longest: f64,
-    /// Frames that came.
+    /// Frames that arrived.
     pub frames: u64,
     /// Frames in the record, with those that were filled in.
     pub recorded: u64,
     /// Frames after which the stream was interrupted.
     pub decode_errors: u64,
-    /// Frames that the decoder called damaged.
+    /// Frames that the decoder marked as damaged.
     pub corrupted: u64,
     /// Frames that were dropped because a sink was late.
     pub dropped: u64,
 }
 
-/// Whether a record has all of the video. The default describes a record that has not ended.
+/// Completeness of a record. The default describes a record that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, SmartDefault)]
 pub struct Completeness {
-    /// Why it has not; `None` if it has.
+    /// Reason why the record lacks a part of the video; `None` if it has all of it.
     #[default(Some("the stream broke off".to_owned()))]
     pub reason: Option<String>,
     /// True if the recording was only ended early, and nothing is wrong with the video.
@@ -166,7 +167,7 @@ impl Completeness {
     }
 }
 
-/// Frames that were read. Those that a late sink dropped were, too, and are filled in.
+/// Frames that were read. Frames that a late sink dropped were read, too, and are filled in.
 fn read(found: &Found) -> u64 {
     match found.dropped {
         0 => found.frames,
@@ -201,7 +202,7 @@ pub(super) fn missing(found: u64, stated: u64) -> Option<String> {
     (found < stated).then(|| format!("{found} of {stated} frames could be read"))
 }
 
-/// When the video ended and when it should have, ns, if that is too early.
+/// Returns when the video ended and when it should have ended, ns, if it ended too early.
 fn early_end(promise: &Promise, found: &Found) -> Option<(u64, u64)> {
     let (expected, tolerance) = match (promise.end?, promise.extent) {
         (End::Video(time), Extent::Cut { .. }) => (time, found.period / 2.0),

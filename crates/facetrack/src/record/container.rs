@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Whether a file is as long as its container says.
+//! Checks that a file is as long as its container states.
 //!
-//! Demuxers play what there is of a file that was cut off, and end without an error. The sizes of
-//! its outermost elements say how long it was: RIFF (AVI), ISO media files (MP4, MOV), Matroska and
-//! WebM state them; an MPEG transport stream consists of packets of one size, and can only be seen
-//! to end within one. Only headers are read.
+//! Demuxers play the rest of a file that was cut off, and end without an error. The sizes of the
+//! outermost elements state the original length: RIFF (AVI), ISO media files (MP4, MOV), Matroska
+//! and WebM state them; an MPEG transport stream consists of packets of one size, so that only an
+//! end within a packet shows a cut. Only headers are read.
 
 mod avi;
 mod movie;
@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 pub use movie::{Edit, Movie, movie};
 
-/// Boxes that are gone through at most; a fragmented file has two for each fragment.
+/// Maximum number of boxes that are read; a fragmented file has two for each fragment.
 const MAX_BOXES: usize = 1 << 20;
 
 /// Excess of the size in a RIFF header that is accepted: some writers count the header itself.
@@ -32,25 +32,25 @@ const SEGMENT: u64 = 0x1853_8067;
 const TS_PACKETS: [(u64, u64); 3] = [(188, 0), (192, 4), (204, 0)];
 const TS_SYNC: u8 = 0x47;
 
-/// Packets whose sync byte is looked at to recognise a transport stream.
+/// Number of packets whose sync byte is checked to recognise a transport stream.
 const TS_PROBED: u64 = 4;
 
-/// How long a file is.
+/// Length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
-    /// As long as its container says.
+    /// The file is as long as its container states.
     Whole,
-    /// Shorter.
+    /// The file is shorter.
     Cut {
         /// Bytes that the container says at least.
         promised: u64,
         /// Bytes that there are.
         found: u64,
     },
-    /// The container does not say how long the file is, and what it says of time is derived from
-    /// the data that is there.
+    /// The container does not say how long the file is, and its times are derived from the existing
+    /// data.
     Open,
-    /// Another container, or one without sizes.
+    /// The container is another one, or has no sizes.
     #[default]
     Unknown,
 }
@@ -112,13 +112,13 @@ impl<'a, F: Read + Seek> File<'a, F> {
     fn riff(&mut self) -> io::Result<Extent> {
         let mut offset = 0;
         while let Some(chunk) = self.at::<8>(offset)? {
-            // In the second half of the eight bytes.
+            // The size is in the second half of the eight bytes.
             let size = u64::from_le_bytes(chunk) >> 32;
-            // Behind the last chunk there may be anything.
+            // Any data may follow the last chunk.
             if !chunk.starts_with(b"RIFF") {
                 break;
             }
-            // Not filled in by a writer that could not go back.
+            // A writer that cannot seek back does not fill in the size.
             if size == 0 || size == u64::from(u32::MAX) {
                 return Ok(Extent::Unknown);
             }
@@ -140,9 +140,9 @@ impl<'a, F: Read + Seek> File<'a, F> {
             let Some(header) = self.at::<8>(offset)? else {
                 return Ok(self.ends_at(offset + 8));
             };
-            // In the first half of the eight bytes.
+            // The size is in the first half of the eight bytes.
             let size = match u64::from_be_bytes(header) >> 32 {
-                // To the end of the file.
+                // The element lasts to the end of the file.
                 0 => return Ok(Extent::Whole),
                 1 => match self.at::<8>(offset + 8)? {
                     Some(size) => u64::from_be_bytes(size),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The dense format: all of every frame.
+//! The dense format, which has all data of every frame.
 //!
 //! The metadata come first, but some are known only at the end. They are followed by blanks up to a
-//! whole number of pages, so that they can be replaced in place. A kill does not interrupt a write
-//! of one page, which most metadata fit into.
+//! whole number of pages, so that they can be replaced in place. A killed process completes a write
+//! of one page, and most metadata fit into a page.
 
 use std::io;
 
@@ -16,8 +16,8 @@ use super::metadata::Metadata;
 use super::stream::{End, FrameRecord, Layout, Stream, Totals};
 use super::wire::{Frame, Head, from_json};
 
-/// Minimum number of blanks after the metadata, for what is known only at the end: a reason with
-/// several parts has about 500 bytes, the models of another engine have as many.
+/// Minimum number of blanks after the metadata, for values that are known only at the end: a reason
+/// with several parts has about 500 bytes, and the models of another engine take as many.
 const MARGIN: usize = 1024;
 
 /// Separator between the metadata and the first line.
@@ -66,7 +66,8 @@ impl<S: Storage> Layout for Dense<S> {
         self.document.line(&frame, stream.totals, CLOSING)
     }
 
-    /// Where the final metadata find no room, those in the file stay, with the right counts.
+    /// Closes the file. If the final metadata do not fit, those in the file stay, with the right
+    /// counts.
     fn close(&mut self, _end: End, stream: &Stream) -> io::Result<Totals> {
         let written = self.document.finish(stream.totals, CLOSING)?;
         if let Err(error) = self.set_metadata(&stream.metadata, written) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
-//! How far the times of frames are from those at a constant rate.
+//! Deviation of the times of frames from a constant rate.
 
-/// Corners of a hull that are kept at most. Times at a constant rate have some dozens, however they
-/// are rounded. Our choice.
+/// Maximum number of corners of a hull that are kept. Times at a constant rate have some dozens,
+/// however they are rounded. Our choice.
 const MAX_CORNERS: usize = 1024;
 
 /// Number and time of a frame, ns.
 type Frame = (f64, f64);
 
-/// The times of frames by number, reduced to their convex hull: the frames that are furthest from a
-/// constant rate are on it, whatever the rate is.
+/// The times of frames by number, reduced to their convex hull: for any constant rate, the frames
+/// farthest from it are on the hull.
 #[derive(Debug, Clone, Default)]
 pub struct Drift {
     first: Option<Frame>,
@@ -26,8 +26,8 @@ impl Drift {
         extend(&mut self.lower, frame, -1.0);
     }
 
-    /// Largest difference between a frame's time and its time at a constant rate, counted from the first frame.
-    /// `period` is the time from frame to frame. All in ns.
+    /// Returns the maximum deviation of a frame from its time at a constant rate, counted from the
+    /// first frame. `period` is the time from frame to frame. All in ns.
     pub fn max_deviation(&self, period: f64) -> f64 {
         let Some((first, start)) = self.first else {
             return 0.0;
@@ -55,7 +55,7 @@ fn extend(corners: &mut Vec<Frame>, frame: Frame, side: f64) {
     }
 }
 
-/// Positive for a turn to later times.
+/// Returns a positive number for a turn to later times.
 fn turn(a: Frame, b: Frame, c: Frame) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Joins the dense records of the parts of a video to one of the whole video.
+//! Joins the dense records of the parts of a video into one record of the whole video.
 //!
-//! Each part was tracked by itself, from some frames before its start on. The faces in these frames
-//! are also in the part before, which shows who is who. Everything else of a frame stays as it is,
-//! byte for byte.
+//! Each part was tracked separately, starting some frames before its own start. The faces in these
+//! frames are also in the part before, so the ids of both can be matched. All other bytes of a
+//! frame stay as they are.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
@@ -31,7 +31,7 @@ const ID: &[u8] = b"\"id\":\"obj_";
 /// Text before the number of a frame.
 const FRAME: &[u8] = b"{\"frame\":";
 
-/// A frame that two parts have: before the start of the one, and at the end of the other.
+/// A frame that two parts share: it is before the start of one part, and at the end of the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeenFrame {
     /// Stream time, ns.
@@ -77,8 +77,8 @@ pub fn goes_on(last: &[SeenFrame], before: &[SeenFrame]) -> bool {
     last.map(picture).eq(common.iter().map(picture))
 }
 
-/// Writes the record of a video whose parts are given in order. Returns why the record lacks a part
-/// of the video; `None` if it is complete.
+/// Writes the record of a video whose parts are given in order. Returns the reason why the record
+/// lacks a part of the video; `None` if it is complete.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written. [`io::ErrorKind::InvalidData`] if one is
@@ -189,7 +189,7 @@ impl Line {
     }
 }
 
-/// A frame under another number, with other ids of faces.
+/// Returns a frame with another number and other ids of faces.
 fn renumbered(line: &[u8], frame: u64, id: impl Fn(u32) -> Option<u32>) -> Option<Vec<u8>> {
     let mut text = [FRAME, frame.to_string().as_bytes()].concat();
     let (_, mut rest) = split_number(line.strip_prefix(FRAME)?)?;
@@ -204,7 +204,7 @@ fn renumbered(line: &[u8], frame: u64, id: impl Fn(u32) -> Option<u32>) -> Optio
     Some(text)
 }
 
-/// States the size of a frame, at the end of its line.
+/// Adds the size of a frame at the end of its line.
 fn set_size(line: &mut Vec<u8>, [width, height]: [u64; 2]) {
     let closing = line.pop();
     line.extend_from_slice(format!(",\"width\":{width},\"height\":{height}").as_bytes());
@@ -277,8 +277,8 @@ impl Identities {
     }
 }
 
-/// The metadata of the whole: the metadata of the last part, which knows how the video ends, with the
-/// counts of all parts.
+/// The metadata of the whole: the metadata of the last part, which contain the end of the video,
+/// with the counts of all parts.
 fn metadata(
     readers: &[PartReader],
     parts: &[Part],
@@ -368,7 +368,7 @@ fn count_frames(metadata: &mut Map<String, Value>, stated: u64, reasons: &mut Ve
     let place = place.unwrap_or(metadata.len());
     metadata.shift_insert(place, "expected_frames".to_owned(), stated.into());
     match completeness::missing(found, stated) {
-        // A part from the start of the video says so itself.
+        // A part from the start of the video states this itself.
         Some(reason) if reasons.contains(&reason) => (),
         Some(reason) => reasons.push(reason),
         None => reasons.clear(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The jsonl format: each line a JSON object of its own, for pipes and live use.
+//! The jsonl format, in which each line is a JSON object, for pipes and live use.
 
 use std::io::{self, Write};
 
@@ -44,7 +44,8 @@ impl<W: Write + Send> Layout for Jsonl<W> {
         Ok(())
     }
 
-    /// A broken record has no trailer: that is how a reader knows.
+    /// Closes the record. An incomplete record has no trailer, which shows readers that it is
+    /// incomplete.
     fn close(&mut self, end: End, stream: &Stream) -> io::Result<Totals> {
         if end == End::Complete {
             if stream.totals.frames == 0 {
@@ -57,7 +58,7 @@ impl<W: Write + Send> Layout for Jsonl<W> {
     }
 }
 
-/// One write a line, so that a reader at the other end of a pipe sees whole lines.
+/// Writes each line at once, so that the reader of a pipe gets whole lines.
 fn write_line(output: &mut impl Write, content: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(content)?;
     line.push(b'\n');

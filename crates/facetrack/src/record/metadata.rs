@@ -16,22 +16,22 @@ pub struct Metadata {
     pub video_path: String,
     /// Frames per second; 0 when unknown.
     pub fps: f64,
-    /// Pixels a row of the frames that coordinates belong to.
+    /// Width, in pixels, of the frames to which coordinates belong.
     pub width: u32,
-    /// Rows of those frames.
+    /// Height of those frames.
     pub height: u32,
-    /// Name and version of what writes the record.
+    /// Name and version of the program that writes the record.
     pub generator: String,
-    /// The engine that analysed the first frame, with the models of all engines, and where the last
-    /// one ran; `None` before the first analysed frame.
+    /// The engine that analysed the first frame, with the models of all engines, and the device of
+    /// the last one; `None` before the first analysed frame.
     pub source: Option<Arc<ReportSource>>,
     /// Options that shape the record, and other options that were set explicitly.
     pub options: Map<String, Value>,
-    /// Whether the record has all of the video.
+    /// Completeness of the record.
     pub completeness: Completeness,
     /// True if the time of a frame does not follow from its number.
     pub variable_rate: bool,
-    /// How the frames still have to be turned for display, as the tag `image-orientation` says it.
+    /// Rotation that the frames still need for display, as in the tag `image-orientation`.
     pub orientation: Option<String>,
     /// Width of a pixel divided by its height in the analysed frames; `None` for square pixels.
     pub pixel_aspect_ratio: Option<f64>,

@@ -8,10 +8,11 @@ use thiserror::Error;
 
 use crate::blendshape::NEUTRAL;
 
-/// The channel that ARKit has and MediaPipe has not.
+/// The channel that only ARKit has, not MediaPipe.
 const TONGUE: &str = "tongueOut";
 
-/// A choice of channels. It never adds one that was not measured, but for MediaPipe's `_neutral`.
+/// A choice of channels. It never adds a channel that was not measured, except for MediaPipe's
+/// `_neutral`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum BlendshapeProfile {
     /// Every channel.
@@ -23,17 +24,17 @@ pub enum BlendshapeProfile {
     Mouth,
     /// Channels of mouth and jaw, and `tongueOut`.
     MouthAndTongue,
-    /// MediaPipe's: no `tongueOut`, and `_neutral` as 0 where it was not measured.
+    /// MediaPipe's channels: no `tongueOut`, and `_neutral` is 0 if it was not measured.
     Mediapipe,
     /// The channels of a list, in its order.
     Custom(Vec<String>),
 }
 
-/// Why there is no such profile.
+/// Error for a profile that does not exist.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// No profile of that name.
+    /// No profile has that name.
     #[error("unknown blendshape profile `{0}`, expected one of {names}", names = BlendshapeProfile::NAMES.join(", "))]
     Unknown(String),
     /// `custom` without channels.
@@ -50,7 +51,7 @@ impl BlendshapeProfile {
     /// A profile by its name; `custom` takes its channels from the comma list `keys`.
     ///
     /// # Errors
-    /// Returns an error if there is no such profile, or `custom` has no channel.
+    /// Returns an error if the profile does not exist, or `custom` has no channel.
     pub fn from_name(name: &str, keys: &str) -> Result<Self, ProfileError> {
         match name {
             "full" => Ok(Self::Full),
@@ -62,7 +63,7 @@ impl BlendshapeProfile {
         }
     }
 
-    /// With `tongueOut`, for profiles that leave it open.
+    /// Returns the profile with `tongueOut`, if the profile leaves it open.
     pub fn with_tongue(self) -> Self {
         match self {
             Self::Mouth => Self::MouthAndTongue,
@@ -82,8 +83,8 @@ impl BlendshapeProfile {
         Ok(Self::Custom(keys))
     }
 
-    /// The exported channels of one face in order, of those with these names and values; `None`
-    /// when that is none. Values that are not finite are left out.
+    /// The exported channels of one face in order, of those with these names and values; `None` if
+    /// there are none. Values that are not finite are left out.
     pub(crate) fn apply<'a>(
         &self,
         names: &'a [String],

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use super::drift::Drift;
 
-/// Buckets per doubling of an interval: each is 9 % wide, which is less than the intervals of one
-/// rate differ.
+/// Buckets per doubling of an interval: each is 9 % wide, which is less than the jitter of one
+/// rate.
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
-/// An interval belongs to the rate if it differs from the usual one by no more than this factor,
-/// which jitter does not reach; it is 2 where a frame is missing.
+/// Maximum factor between an interval and the usual one, if both belong to the same rate. Jitter
+/// does not reach it, and a missing frame has a factor of 2.
 const REGULAR: f64 = 1.75;
 
-/// How far a frame may be from its time at a constant rate, in periods: beyond that, the time that
-/// follows from its number is nearer to another frame.
+/// Maximum deviation of a frame from its time at a constant rate, in periods. With a larger one,
+/// the time that follows from its number is nearer to another frame.
 const MAX_ERROR: f64 = 0.5;
 
 /// Intervals between frames, counted by their length. Its size does not depend on the number of

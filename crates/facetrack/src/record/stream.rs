@@ -11,7 +11,7 @@ use crate::report::{FrameReport, FrameStatus, TrackedFace};
 pub struct FrameRecord<'a> {
     /// Time in the video, ns.
     pub pts: Option<u64>,
-    /// Whether it was analysed.
+    /// Status of the frame.
     pub status: FrameStatus,
     /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
     pub cut: bool,
@@ -50,12 +50,12 @@ impl<'a> FrameRecord<'a> {
     }
 }
 
-/// How a stream ended.
+/// End of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All of it is in the record.
+    /// The record has all of the stream.
     Complete,
-    /// It broke off.
+    /// The stream was interrupted.
     Broken,
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Frames that are missing in a stream.
 //!
-//! The number of a frame is the number of decoded frames up to it, which is how other readers of
-//! the same file count. Times of a container may be uneven without a frame being lost, so empty
-//! frames are filled in only where the stream says that it was interrupted. Filling by timestamps
-//! is for streams of a constant rate whose numbers should follow the clock.
+//! The number of a frame is the number of decoded frames up to it, as other readers of the same
+//! file count it. Times of a container may be uneven without a frame being lost, so empty frames
+//! are filled in only where the stream reports an interruption. Filling by timestamps is for
+//! streams of a constant rate whose numbers should follow the clock.
 
 use super::rhythm::Rhythm;
 
-/// The longest hole that is filled, ns: a minute. A longer one is another recording or a clock that
-/// was set. Our choice.
+/// The longest hole that is filled, ns: a minute. A longer one means another recording, or a change
+/// of the clock. Our choice.
 const LONGEST_HOLE: f64 = 60e9;
 
-/// The same in records of the schema `facetrack-1`.
+/// The longest hole that is filled in records of the schema `facetrack-1`, ns.
 const LONGEST_HOLE_1: f64 = 3_600e9;
 
 /// The fastest rate that is filled at before the rate is measured, frames per second. Containers
@@ -26,33 +26,33 @@ const MEASURED: u64 = 3;
 /// intervals with jitter do not.
 const WRONG: f64 = 1.5;
 
-/// How far the expected time follows a single frame: jitter of a frame moves it by an eighth, and a
-/// drift of 1 % lags by a twelfth of a period. Our choice.
+/// Share by which a single frame moves the expected time: jitter moves it by an eighth, and with a
+/// drift of 1 % it lags by a twelfth of a period. Our choice.
 const FOLLOW: f64 = 0.125;
 
-/// How many periods a frame may be off its expected time.
+/// Maximum deviation of a frame from its expected time, in periods.
 const TOLERANCE: f64 = 0.5;
 
-/// Which holes are filled.
+/// Rule for filling holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Filling {
-    /// None.
+    /// No hole is filled.
     Never,
-    /// Those where the stream was interrupted.
+    /// Holes where the stream was interrupted are filled.
     #[default]
     Loss,
-    /// All, at a constant nominal rate.
+    /// All holes are filled, at a constant nominal rate.
     Timestamps,
-    /// All, as records of the schema `facetrack-1` have them.
+    /// All holes are filled, as in records of the schema `facetrack-1`.
     Timestamps1,
 }
 
-/// Whether frames are known to be lost before a frame.
+/// Knowledge about lost frames before a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuity {
-    /// They are not.
+    /// No frames are lost.
     Continuous,
-    /// They may be, which time shows.
+    /// Frames may be lost, if time has passed.
     Uncertain,
     /// The stream was interrupted: frames are lost if time has passed.
     Interrupted,
@@ -62,23 +62,22 @@ pub enum Continuity {
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     filling: Filling,
-    /// Time from frame to frame that the caps say, ns; `None` for a variable or unknown rate.
+    /// Time from frame to frame by the caps, ns; `None` for a variable or unknown rate.
     nominal: Option<f64>,
-    /// Time at which the last frame was or was expected, ns; `None` when nothing is expected of the
-    /// next.
+    /// Actual or expected time of the last frame, ns; `None` if the next frame may have any time.
     last: Option<f64>,
     /// Time of the last frame, ns.
     seen: Option<f64>,
-    /// Intervals between frames as they came.
+    /// Intervals between the frames that arrived.
     arrived: Rhythm,
-    /// Intervals between frames with those that were filled in.
+    /// Intervals between frames, including those that were filled in.
     recorded: Rhythm,
 }
 
 /// Frames missing between two frames.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hole {
-    /// How many.
+    /// Number of missing frames.
     pub frames: u64,
     start: f64,
     period: f64,
@@ -94,16 +93,16 @@ impl Hole {
 /// The missing frames before a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Before {
-    /// The frame before.
+    /// The frame before has arrived; nothing is missing.
     Nothing,
     /// Frames that are missing.
     Hole(Hole),
-    /// A jump of that many seconds, too long to be filled.
+    /// A jump of this many seconds, too long to be filled.
     Jump(f64),
 }
 
 impl Timeline {
-    /// A stream whose holes are filled like this.
+    /// Creates the timeline of a stream whose holes are filled by this rule.
     pub fn new(filling: Filling) -> Self {
         Self {
             filling,
@@ -112,7 +111,7 @@ impl Timeline {
     }
 
     /// Sets the nominal rate as a fraction of frames per second; `None` or one that is not positive
-    /// is variable. After a change nothing is expected of the next frame.
+    /// is variable. After a change, the next frame may have any time.
     pub fn set_rate(&mut self, rate: Option<(i32, i32)>) {
         let nominal = rate
             .filter(|(numerator, denominator)| *numerator > 0 && *denominator > 0)
@@ -123,7 +122,7 @@ impl Timeline {
         }
     }
 
-    /// Expects nothing of the next frame: it may have any time.
+    /// Forgets the expected time: the next frame may have any time.
     pub fn reset(&mut self) {
         self.last = None;
         self.seen = None;
@@ -134,7 +133,7 @@ impl Timeline {
         &self.recorded
     }
 
-    /// Time from frame to frame, ns, as measured, else nominal.
+    /// Time from frame to frame, ns: measured, or nominal as long as it is not measured.
     pub fn period(&self) -> Option<f64> {
         self.arrived.period(1).or(self.nominal)
     }
@@ -180,8 +179,8 @@ impl Timeline {
     }
 
     /// Takes an announced gap from `start` on for `duration` ns, and returns the frames that it
-    /// stands for. Elements also announce that a picture stands still: frames are lost only if the
-    /// gap interrupts the stream, or if time counts.
+    /// stands for. Elements also announce still pictures: frames are lost only if the gap
+    /// interrupts the stream, or if time counts.
     pub fn gap(&mut self, start: u64, duration: Option<u64>, continuity: Continuity) -> Before {
         let (Some(period), Some(duration)) = (self.filled_period(), duration) else {
             return Before::Nothing;

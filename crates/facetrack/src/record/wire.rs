@@ -60,11 +60,11 @@ pub fn from_name<T: for<'a> Deserialize<'a>>(name: &str) -> Option<T> {
     T::deserialize(StrDeserializer::<WordError>::new(name)).ok()
 }
 
-/// The value that a text is in JSON. Other than `serde_json`, this refuses a text whose skipped
-/// parts are not UTF-8.
+/// The value that a text is in JSON. Unlike `serde_json`, this function refuses a text whose
+/// skipped parts are not UTF-8.
 ///
 /// # Errors
-/// The reason.
+/// Returns the reason why the text is not valid.
 pub(crate) fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
     serde_json::from_str(str::from_utf8(text).map_err(serde::de::Error::custom)?)
 }
@@ -138,7 +138,7 @@ impl<'a> Frame<'a> {
     /// the last blendshapes.
     ///
     /// # Errors
-    /// A description of an invalid value.
+    /// Returns a description of an invalid value.
     pub(crate) fn report(
         self,
         source: Arc<ReportSource>,
@@ -150,7 +150,7 @@ impl<'a> Frame<'a> {
         if width == 0 || height == 0 {
             return Err("a frame of no size".to_owned());
         }
-        // GStreamer's texts end there.
+        // Texts of GStreamer end at a zero byte.
         if source.engine.contains('\0') {
             return Err("a string contains the character NUL".to_owned());
         }

@@ -42,7 +42,7 @@ pub(super) fn index(storage: &mut (impl Read + Seek)) -> Result<Index, ReplayErr
     let (mut line, mut seen) = (1, 0);
     for frame in frames {
         let frame = frame.get().as_bytes();
-        // Both are of one allocation.
+        // Both point into the same allocation.
         let offset = frame.as_ptr().addr() - text.as_ptr().addr();
         line += text[seen..offset].iter().filter(|b| **b == b'\n').count() as u64;
         seen = offset;

@@ -16,9 +16,9 @@ use crate::report::{ReportSource, options_text};
 /// Times of a record's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// They are the buffers' timestamps.
+    /// Timestamps of the buffers.
     Timestamps,
-    /// They are stream times, from this one on, ns.
+    /// Stream times that start at this one, ns.
     Stream(u64),
 }
 
@@ -40,7 +40,7 @@ impl Head {
             &self.execution_provider,
             &self.device_reason,
         ];
-        // GStreamer's texts end there.
+        // Texts of GStreamer end at a zero byte.
         if texts.iter().any(|text| text.contains('\0')) {
             return Err(ReplayError::Head(
                 "a string contains the character NUL".into(),
@@ -57,7 +57,7 @@ impl Head {
         })
     }
 
-    /// Returns true if an engine had analysed a frame when this was written.
+    /// Returns true if an engine had analysed a frame before these metadata were written.
     pub(super) fn knows_engine(&self) -> bool {
         !self.tracking_engine.is_empty()
     }
@@ -100,7 +100,7 @@ impl<S> Replay<S> {
         &self.index.source.engine
     }
 
-    /// Which frames that were missing in the stream have a number.
+    /// Returns the rule by which missing frames of the stream got numbers.
     pub fn filling(&self) -> Filling {
         let head = &self.index.head;
         let option = |name| head.options.get(name);
@@ -126,7 +126,8 @@ impl<S> Replay<S> {
     }
 }
 
-/// A record of the first schema has thousandths. The cast saturates for values out of range.
+/// Converts milliseconds with decimals, as in records of the first schema. The cast saturates for
+/// values out of range.
 fn from_milliseconds(time: f64) -> Duration {
     Duration::from_micros((time * 1e3).round() as u64)
 }

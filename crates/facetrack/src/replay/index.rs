@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where the frames of a record are.
+//! Positions of the frames of a record.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::report::{FrameStatus, ReportSource};
 /// A frame's place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Its number in the stream.
+    /// Number of the frame in the stream.
     pub(super) number: u64,
     /// Time, ns.
     pub(super) pts: Option<u64>,
@@ -22,18 +22,18 @@ pub(super) struct Entry {
     pub(super) length: usize,
     /// Line of the first byte, from 1.
     pub(super) line: u64,
-    /// True if an engine has seen it.
+    /// True if an engine has analysed the frame.
     is_analysed: bool,
 }
 
-/// How a record ends.
+/// End of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// Whole.
+    /// The record is whole.
     Finished,
-    /// Its writer has not finished it.
+    /// The writer has not finished the record.
     Unfinished,
-    /// In the middle of this line, from 1.
+    /// The record was cut off within this line, counted from 1.
     CutAt(u64),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Index {
     pub(super) source: Arc<ReportSource>,
     /// The first frame whose source is known.
     source_from: Option<usize>,
-    /// The last one.
+    /// The last metadata of the record.
     pub(super) head: Head,
     pub(super) end: End,
 }
@@ -60,10 +60,10 @@ struct OutlineJson {
 }
 
 impl Entry {
-    /// The frame that `text` is, found at `offset` and on `line`.
+    /// Reads the frame in `text`, which is at `offset` and on `line`.
     ///
     /// # Errors
-    /// The reason.
+    /// Returns the reason why the text is not a frame.
     pub(super) fn new(text: &[u8], offset: u64, line: u64) -> serde_json::Result<Self> {
         let frame: OutlineJson = wire::from_json(text)?;
         let status = frame.status.as_deref().and_then(wire::from_name);
@@ -79,12 +79,12 @@ impl Entry {
 }
 
 impl Index {
-    /// The index of a record with this head at its beginning and, where there is one, this at its
-    /// end.
+    /// Creates the index of a record with this head at its beginning and, if it has one, this one
+    /// at its end.
     ///
     /// # Errors
-    /// Returns [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] where numbers
-    /// do not rise, [`ReplayError::Count`].
+    /// Returns [`ReplayError::Schema`], [`ReplayError::Head`], [`ReplayError::Frame`] if numbers do
+    /// not rise, or [`ReplayError::Count`].
     pub(super) fn new(
         entries: Vec<Entry>,
         first: Head,
@@ -114,8 +114,9 @@ impl Index {
     }
 }
 
-/// How a record with so many frames ends, if its last line says that it is `end`. A dense record
-/// has no count before it is finished, and records of other programs may count something else.
+/// Returns the end of a record with so many frames, if `end` follows from its last line. A dense
+/// record has no count before it is finished, and records of other programs may count something
+/// else.
 fn checked_end(head: &Head, frames: u64, end: End) -> Result<End, ReplayError> {
     let stated = head.total_frames.filter(|_| head.schema.is_some());
     match stated.filter(|stated| *stated != frames) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds the frames of a record that has a frame a line, which is how `trackjsonsink` writes them.
+//! Finds the frames of a record with one frame per line, as `trackjsonsink` writes it.
 
 use std::io::{BufRead, BufReader, Read, Seek};
 
@@ -14,7 +14,7 @@ use crate::record::wire::{Head, Header, Trailer, from_json};
 /// The last line of a dense record.
 const DENSE_CLOSING: &[u8] = b"]}";
 
-/// A line that is an object by itself, without the lines after it.
+/// A line that is a whole object.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct FirstLine {
@@ -84,9 +84,9 @@ fn end(is_closed: bool, cut_line: Option<u64>) -> End {
 struct Lines<R> {
     reader: R,
     line: Vec<u8>,
-    /// Of the line, in the text.
+    /// Offset of the line in the text.
     offset: u64,
-    /// Of the line, from 1.
+    /// Number of the line, from 1.
     number: u64,
 }
 
@@ -100,7 +100,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Goes to the next line; `false` at the end.
+    /// Goes to the next line. Returns false at the end.
     fn next(&mut self) -> Result<bool, ReplayError> {
         self.offset += self.line.len() as u64;
         self.number += 1;
@@ -120,7 +120,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The frames on the lines that are left. `frame` returns the frame that a line contains, if it
-    /// contains one. The last line may be cut off: its number is returned then.
+    /// contains one. If the last line is cut off, its number is returned.
     fn entries(
         &mut self,
         mut frame: impl FnMut(&[u8]) -> serde_json::Result<Option<&[u8]>>,

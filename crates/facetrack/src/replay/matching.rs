@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Which frame of a record belongs to a frame of a stream.
+//! Matches the frames of a stream with the frames of a record.
 
 use crate::record::timeline::{Before, Continuity, Filling, Timeline};
 
 /// The frames of a record by number and by time.
 #[derive(Debug)]
 pub struct Frames {
-    /// Rising.
+    /// Numbers in ascending order.
     numbers: Vec<u64>,
     /// Times with places, sorted.
     times: Vec<(u64, usize)>,
@@ -15,7 +15,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Those with these numbers, which rise, and times in ns.
+    /// Creates the frames with these numbers, which rise, and times in ns.
     pub fn new(frames: impl Iterator<Item = (u64, Option<u64>)>) -> Self {
         let (numbers, times): (Vec<u64>, Vec<Option<u64>>) = frames.unzip();
         let mut times: Vec<_> = times
@@ -36,7 +36,7 @@ impl Frames {
         !self.times.is_empty()
     }
 
-    /// Returns true if there is a frame at most `tolerance` from `time`, ns.
+    /// Returns true if a frame is at most `tolerance` from `time`, ns.
     pub fn has(&self, time: u64, tolerance: u64) -> bool {
         let near = self
             .times
@@ -60,9 +60,9 @@ impl Frames {
         self.numbers.binary_search(&number).ok()
     }
 
-    /// The place of the frame that is nearest to `time` and at most `tolerance` from it, ns. Where
-    /// several have the same time, as in a record of a video that was played twice, it is the one
-    /// that comes next.
+    /// The place of the frame that is nearest to `time` and at most `tolerance` from it, ns. Of
+    /// several frames with the same time, as in a record of a video that was played twice, the next
+    /// one is returned.
     pub fn at(&mut self, time: u64, tolerance: u64) -> Option<usize> {
         let after = self.times.partition_point(|(known, _)| *known < time);
         let neighbours = after.saturating_sub(1)..(after + 1).min(self.times.len());
@@ -84,7 +84,8 @@ impl Frames {
     }
 }
 
-/// How many periods a segment may begin before the frame that it begins with: times are rounded.
+/// Maximum time, in periods, by which a segment may begin before its first frame: times are
+/// rounded.
 const EARLY: f64 = 0.1;
 
 /// Counts the frames of a stream as a record does: from 1, wherever in the video the stream begins.
@@ -111,18 +112,18 @@ impl Counter {
         self.timeline.set_rate(rate);
     }
 
-    /// The first segment begins at `start` ns of the video, or one that continues the one before,
-    /// with any time.
+    /// Handles a segment that begins at `start` ns of the video: the first one, or one that
+    /// continues the one before, with any time.
     pub fn go_on(&mut self, start: u64) {
         self.timeline.reset();
         self.origin.get_or_insert(start);
     }
 
-    /// A seek went to `start` ns of a video with so many frames a second. Without a rate frame 1 is
-    /// there.
+    /// Handles a seek to `start` ns of a video with this number of frames per second. Without a
+    /// rate, frame 1 is expected there.
     ///
-    /// That may be between two frames: then decoders yield the one that is shown at this time, and
-    /// cut it (`gst_video_decoder_clip_and_push_buf`).
+    /// This time may be within a frame. Decoders then yield this frame, and shorten it
+    /// (`gst_video_decoder_clip_and_push_buf`).
     pub fn seek(&mut self, start: u64, fps: Option<f64>) {
         self.timeline.reset();
         let origin = *self.origin.get_or_insert(0);
@@ -130,7 +131,7 @@ impl Counter {
         self.passed = (passed + EARLY) as u64;
     }
 
-    /// The number of the frame that comes, at `time` ns.
+    /// Returns the number of the arriving frame, at `time` ns.
     pub fn frame(&mut self, time: Option<u64>, continuity: Continuity) -> u64 {
         let before = self.timeline.frame(time, continuity);
         self.pass(before);

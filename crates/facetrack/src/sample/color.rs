@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! From codes to red, green and blue.
+//! Converts codes to red, green and blue.
 //!
 //! Colors of the common 8-bit formats are computed with the arithmetic of GStreamer's
 //! `videoconvert`. Colors of other formats are computed in floating point, and rounded once to the
@@ -14,8 +14,8 @@ use super::grid::{LANES, Lanes};
 use super::level::{code, round};
 use crate::image::{Arithmetic, ColorModel, ColorRange, Colorimetry, Layout};
 
-/// From codes to levels of red, green and blue, 0…255. Like `videoconvert`, RGB is independent of
-/// the range.
+/// Conversion of codes to levels of red, green and blue, 0…255. Like `videoconvert`, RGB is
+/// independent of the range.
 pub(crate) enum ToRgb {
     /// Codes are levels.
     RgbBytes,
@@ -92,7 +92,7 @@ fn scale(scales: &[f32; 3], out: &mut [Lanes<f32>; 3]) {
     }
 }
 
-/// A code as `videoconvert` multiplies it: minus 128, in both bytes of 16 bits.
+/// A code in the form that `videoconvert` multiplies: minus 128, in both bytes of 16 bits.
 pub(crate) type Spread = i16;
 
 /// The spread form of a code.
@@ -153,7 +153,7 @@ fn level(signed: i16) -> f32 {
     f32::from(signed.clamp(-128, 127) + 128)
 }
 
-/// From luma codes to levels.
+/// Conversion of luma codes to levels.
 #[derive(Clone, Copy)]
 pub(crate) struct GrayLevels {
     black: f32,
@@ -161,7 +161,7 @@ pub(crate) struct GrayLevels {
 }
 
 impl GrayLevels {
-    /// For codes of `depth` bits.
+    /// Creates the conversion of codes of `depth` bits.
     pub(crate) fn new(depth: u32, range: ColorRange) -> Self {
         let (black, span) = range.luma_span(depth);
         Self {
@@ -177,7 +177,7 @@ impl GrayLevels {
     }
 }
 
-/// From codes of Y′CbCr to levels of R′G′B′.
+/// Conversion of Y′CbCr codes to R′G′B′ levels.
 pub(crate) struct Matrix {
     luma: GrayLevels,
     /// The code of no chroma.

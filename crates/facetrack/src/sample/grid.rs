@@ -26,9 +26,9 @@ const FRACTION_BITS: u32 = 32;
 pub(super) struct Grid {
     /// Image position of tensor element (0, 0).
     origin: [f64; 2],
-    /// From one column to the next.
+    /// Step from one column to the next.
     per_column: [f64; 2],
-    /// From one row to the next.
+    /// Step from one row to the next.
     per_row: [f64; 2],
 }
 

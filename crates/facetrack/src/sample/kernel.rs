@@ -64,7 +64,7 @@ impl Target<'_> {
         }
     }
 
-    /// For each row of the image, up to the last one of the window, whether it is read.
+    /// Returns true for each row of the image that is read, up to the last row of the window.
     fn rows(&self) -> Vec<bool> {
         let Window { y, height, .. } = *self.window;
         let (first, last) = (y as i32, (y + height) as i32 - 1);
@@ -72,8 +72,8 @@ impl Target<'_> {
         let columns = [0, self.crop.width.saturating_sub(1)];
         for row in 0..self.crop.filled_rows() {
             let ends = columns.map(|column| self.grid.positions(1, column, row)[0] / STEPS);
-            // One more row on either side, since positions between the ends are sums of rounded
-            // steps.
+            // One more row is read on either side, since positions between the ends are sums of
+            // rounded steps.
             let from = (ends[0].min(ends[1]) - 1).clamp(first, last);
             let to = (ends[0].max(ends[1]) + 2).clamp(first, last);
             needed[from as usize..=to as usize].fill(true);

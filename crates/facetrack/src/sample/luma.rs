@@ -54,7 +54,7 @@ fn evenly(count: usize, side: usize) -> Vec<usize> {
 /// The pixels to read.
 enum PixelSet {
     All,
-    /// Those in certain columns and rows.
+    /// Pixels in certain columns and rows.
     Crossings {
         columns: Vec<usize>,
         rows: Vec<usize>,
@@ -148,7 +148,7 @@ fn row<'a>(component: &Component, planes: &[Plane<'a>], y: usize) -> &'a [u8] {
     &plane.data[(y >> component.subsampling[1]) * plane.stride..]
 }
 
-/// `RGB2Gray<uchar>` in OpenCV's `color_rgb.simd.hpp`.
+/// Converts a color to gray: `RGB2Gray<uchar>` in OpenCV's `color_rgb.simd.hpp`.
 fn gray(red: u32, green: u32, blue: u32) -> u8 {
     ((red * RED + green * GREEN + blue * BLUE + (1 << (DIGITS - 1))) >> DIGITS) as u8
 }

@@ -25,7 +25,7 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Along an axis of `count` samples that 2ⁿ pixels each share, for pixel `positions`.
+    /// Neighbors along an axis of `count` samples that 2ⁿ pixels each share, for pixel `positions`.
     #[inline(always)]
     fn interpolated(positions: &Lanes<i32>, n: u32, cosited: bool, count: usize) -> Self {
         let bits = STEP_BITS + n;
@@ -51,14 +51,14 @@ impl Neighbours {
         out
     }
 
-    /// Along an axis of `count` samples that are repeated for two pixels each, for pixel
+    /// Neighbors along an axis of `count` samples that are repeated for two pixels each, for pixel
     /// `positions`.
     #[inline(always)]
     fn repeated(positions: &Lanes<i32>, count: usize) -> Self {
         let mut own = [0; LANES];
         for i in 0..LANES {
             let pixel = positions[i] >> STEP_BITS;
-            // Only after an odd pixel the sample changes.
+            // The sample changes only after an odd pixel.
             let weight = (positions[i] & (STEPS - 1)) * (pixel & 1);
             own[i] = ((pixel >> 1) << STEP_BITS) + weight;
         }
@@ -78,7 +78,7 @@ pub(super) struct Rows<'a> {
     /// The plane without its last row.
     upper: &'a [u8],
     /// The plane without its first row, as long as `upper`, so that one bounds check is enough for
-    /// both. If the plane has a single row, both have it.
+    /// both. If the plane has a single row, both are this row.
     lower: &'a [u8],
     stride: u32,
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-/// A fast analysis lowers the cost by this fraction of the difference: the latency has to cover
-/// slow frames. Our choice.
+/// A fast analysis lowers the cost by the difference divided by this: the latency has to cover slow
+/// frames. Our choice.
 const DECAY: u32 = 512;
 
-/// A latency that is too high by less is not reported again, because every sink would be adjusted:
-/// half a nominal frame. Our choice.
+/// Tolerance of the latency: half a nominal frame. A latency that is too high by less is not
+/// reported again, because every sink would have to adjust. Our choice.
 const TOLERANCE: Duration = Duration::from_millis(20);
 
 /// The latency that was measured and the one that was reported.
@@ -23,7 +23,7 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    /// An analysis took `cost`, in a stream with this frame period.
+    /// Notes that an analysis took `cost`, in a stream with this frame period.
     pub(super) fn update(&mut self, cost: Duration, period: Option<Duration>) {
         self.cost = match self.cost.checked_sub(cost) {
             None => cost,

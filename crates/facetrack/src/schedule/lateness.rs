@@ -23,11 +23,11 @@ use std::time::Duration;
 
 use super::Arrival;
 
-/// If a stream is always late, one frame in this many is analysed, and the analysis takes at most
-/// this fraction of the time, so that the stream can catch up. Our choice.
+/// If a stream is always late, one of this number of frames is analysed, and the analysis takes at
+/// most this fraction of the time, so that the stream can catch up. Our choice.
 const SHARE: u32 = 4;
 
-/// Time for which frames are late until their delays are compared. Our choice.
+/// Time after which the delays of late frames are compared. Our choice.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Time for which the minimum delay has to be stable. Our choice.
@@ -38,7 +38,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 pub(super) struct Lateness {
     /// Minimum delay of the frames.
     usual_delay: Option<Duration>,
-    /// `None` in the state "in time".
+    /// Current period of late frames; `None` if frames are in time.
     period: Option<LatePeriod>,
     /// Frames up to this time are late, as reported by a sink.
     missed_until: Option<Duration>,
@@ -66,7 +66,7 @@ impl Lateness {
         }
     }
 
-    /// A frame was analysed; `time` is `None` if it has no timestamp.
+    /// Notes that a frame was analysed; `time` is `None` if it has no timestamp.
     pub(super) fn on_analyzed(&mut self, time: Option<Duration>) {
         self.analyzed = time.or(self.analyzed);
         if let Some(period) = &mut self.period {

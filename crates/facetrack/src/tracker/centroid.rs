@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Greedy association by nearest centroid, as in an older pipeline, whose programs read the record.
+//! Greedy association by nearest centroid, as in the older pipeline of `docs/run.md`.
 
 use super::{Track, TrackerConfig};
 use crate::geometry::Point;
@@ -54,7 +54,7 @@ fn nearest(tracks: &[Track], face: usize, centroid: Point) -> Option<Candidate> 
         .iter()
         .enumerate()
         .map(|(track, known)| Candidate {
-            // `min` replaces NaN by infinity: a face without a position is near no track.
+            // `min` replaces NaN by infinity: a face without a position matches no track.
             distance: known.centroid().distance(centroid).min(f32::INFINITY),
             track,
             face,

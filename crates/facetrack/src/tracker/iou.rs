@@ -40,13 +40,13 @@ const BEHIND: f32 = 2.0;
 /// one: a face that passes before the place where another one disappeared keeps its id. Our choice.
 const UNSEEN_WEIGHT: f32 = 0.5;
 
-/// Factor for the score of the position in the last frame: a face stops, or it was measured next to
-/// its place for a frame. Factors from 0.3 to 1 give nearly the same ids.
+/// Factor for the score of the position in the last frame: a face may stop, or may have been
+/// measured at a wrong position in one frame. Factors from 0.3 to 1 give nearly the same ids.
 const STAYING_WEIGHT: f32 = 0.5;
 
 impl Track {
-    /// Boxes where its face may be at `time`, with a factor for the score of each. A face that is
-    /// behind another one may stop there, or come out at the other side.
+    /// Boxes in which the face may be at `time`, with a factor for the score of each. A face that
+    /// is behind another one may stop there, or come out at the other side.
     fn places(&self, time: Duration) -> impl Iterator<Item = (Rect, f32)> {
         let expected = self.motion.displacement(time).unwrap_or_default();
         let unseen = self.motion.elapsed(time);
@@ -70,8 +70,9 @@ impl Track {
         }
     }
 
-    /// Notes whether one of the `faces` at `time` covers a part of a place where it may be. Engines
-    /// may miss the face in front for a few frames, and find the other one some frames late.
+    /// Notes if one of the `faces` at `time` covers a part of a place where this face may be.
+    /// Engines may miss the face in front for a few frames, and find the other one some frames
+    /// late.
     pub(super) fn cover(&mut self, faces: &[Observation], time: Duration) {
         let is_covered = self
             .places(time)
@@ -84,7 +85,7 @@ impl Track {
         };
     }
 
-    /// Returns true if its face may still return: it was seen recently, or is behind another one.
+    /// Returns true if the face may still return: it was seen recently, or is behind another one.
     pub(super) fn is_awaited(&self, time: Duration) -> bool {
         let unseen = self.motion.elapsed(time);
         unseen <= MIN_WAIT || self.covered.is_some() && unseen <= MAX_HIDDEN
@@ -99,7 +100,7 @@ impl Track {
         self.weight() * scores.fold(0.0, f32::max)
     }
 
-    /// Factor for its scores.
+    /// Factor for the scores of the track.
     fn weight(&self) -> f32 {
         if self.age > 1 && self.covered.is_none() {
             return UNSEEN_WEIGHT;
@@ -127,8 +128,8 @@ pub(super) fn matches(
     if tracks.is_empty() || faces.is_empty() {
         return vec![None; faces.len()];
     }
-    // The algorithm needs at least as many columns as rows: one column of score 0 per face, for no
-    // track.
+    // The algorithm needs at least as many columns as rows: one column of score 0 per face stands
+    // for no track.
     let columns = tracks.len() + faces.len();
     let scores = Matrix::from_fn(faces.len(), columns, |(face, track)| {
         let score = |track: &Track| track.score(&faces[face].bbox, time, config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Keeps the files of different videos apart, and those of videos from the inputs.
+//! Checks that no two videos have the same files, and that no file of a video is an input.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ impl Places {
     }
 }
 
-/// Leaves out videos that are named twice, and refuses those whose files would replace an input or
-/// those of another video. `lists` are inputs, too.
+/// Leaves out videos that are named twice. Refuses videos whose files would replace an input or a
+/// file of another video. `lists` are inputs, too.
 pub(super) fn keep(inputs: &mut Inputs, lists: &[&Path]) {
     let mut places = Places::default();
     let mut named = HashSet::new();
@@ -77,7 +77,7 @@ fn refuse(videos: &mut [Video], same: &[usize]) {
     }
 }
 
-/// The part of a video, for comparison.
+/// Returns the start and the end of the part of a video, for comparison.
 fn times(video: &Video) -> [Option<u64>; 2] {
     [video.segment.start, video.segment.stop].map(|time| time.map(f64::to_bits))
 }

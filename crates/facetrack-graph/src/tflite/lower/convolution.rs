@@ -6,7 +6,7 @@ use super::super::schema::Operator;
 use super::{Forms, Lowering, input, options, output};
 use crate::{Attribute, Result, Value};
 
-/// Strides, dilations and window sides beyond this are forged: MediaPipe's networks have 5 at most.
+/// Maximum stride, dilation and window side. MediaPipe's networks have 5 at most.
 const MAX_STEP: usize = 64;
 
 /// The window of a convolution or a pooling, along y and x.
@@ -31,7 +31,7 @@ impl Lowering<'_> {
         if window.is_pointwise() && self.is_matrix(source) {
             return self.matrix_product(operator, [outputs, inputs], activation);
         }
-        // From output, y, x, input to output, input, y, x.
+        // The order changes from output, y, x, input to output, input, y, x.
         let content = permuted(self.floats(weights)?, outputs, height * width, inputs);
         let dims = [outputs, inputs, height, width];
         let weights = self.graph.add_floats(&dims, &content);
@@ -183,7 +183,8 @@ impl Lowering<'_> {
 }
 
 impl Window {
-    /// With the strides and the padding of `options`, which stand in the same fields everywhere.
+    /// Creates a window with the strides and the padding of `options`, which are in the same fields
+    /// for every operator.
     fn new(options: &Table<'_>, kernel: [usize; 2], dilation: [usize; 2]) -> Result<Self> {
         Ok(Self {
             kernel,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Operators that treat elements alike, and reductions.
+//! Element-wise operators, and reductions.
 
 use super::super::schema::Operator;
 use super::{Forms, Lowering, input, output};
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Hands both operands, in one form, to `apply`, along with the shape of the output in that
+    /// Calls `apply` with both operands in the same form, and with the shape of the output in that
     /// form.
     fn combine(
         &mut self,

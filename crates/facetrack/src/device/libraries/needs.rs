@@ -27,7 +27,7 @@ impl Needs {
     /// Reads the versions that the library `provider` was built for.
     ///
     /// # Errors
-    /// Why that can't be read from the file.
+    /// Returns the reason why the version can't be read from the file.
     pub(crate) fn of_provider(provider: &Path) -> Result<Self, String> {
         Ok(Self {
             cuda: version_of("libcudart.so.", provider, "CUDA")?,
@@ -38,7 +38,7 @@ impl Needs {
     /// Adds the version that the TensorRT provider in the file `provider` was built for.
     ///
     /// # Errors
-    /// Why that can't be read from the file.
+    /// Returns the reason why the version can't be read from the file.
     pub(crate) fn with_tensorrt(self, provider: &Path) -> Result<Self, String> {
         Ok(Self {
             tensorrt: Some(version_of("libnvinfer.so.", provider, "TensorRT")?),
@@ -46,8 +46,9 @@ impl Needs {
         })
     }
 
-    /// Whether a driver for the CUDA version `driver` runs it: any of the same major version or a
-    /// later one does (NVIDIA's CUDA Compatibility, "Minor Version Compatibility").
+    /// Checks that a driver for the CUDA version `driver` supports this version. Drivers for the
+    /// same or a later major version do (NVIDIA's CUDA Compatibility, "Minor Version
+    /// Compatibility").
     ///
     /// # Errors
     /// Returns [`Fault::OldDriverForRuntime`].
@@ -66,7 +67,7 @@ impl Needs {
         })
     }
 
-    /// Its libraries, those that others need first.
+    /// Returns the libraries. A library that another one needs comes first.
     pub(crate) fn libraries(&self) -> Vec<Library> {
         let Self { cuda, tensorrt } = *self;
         // `_get_cufft_version`.

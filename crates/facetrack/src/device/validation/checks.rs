@@ -6,11 +6,10 @@ use std::cmp::Reverse;
 use super::{Fault, Probe};
 use crate::device::{Cuda, DriverInfo, Gpu, Request};
 
-/// Major version of the oldest driver that will do: the table in the documentation; the first one
-/// for CUDA 12.
+/// Major version of the oldest supported driver: the first one for CUDA 12.
 pub(super) const MIN_DRIVER: u32 = 525;
 
-/// Oldest compute capability that will do, Turing's: the table in the documentation.
+/// Oldest supported compute capability: Turing's.
 pub(super) const MIN_COMPUTE_CAPABILITY: (u32, u32) = (7, 5);
 
 pub(super) fn device(request: &Request, probe: &mut dyn Probe) -> Result<DriverInfo, Fault> {
@@ -66,7 +65,7 @@ pub(super) fn free_memory(request: &Request, gpu: &Gpu) -> Result<String, Fault>
     Ok(format!("{} GiB free of {} GiB", gib(free), gib(gpu.memory)))
 }
 
-/// Too little memory, in words.
+/// Describes that there is too little memory.
 pub(crate) fn insufficient(free: u64, required: u64) -> String {
     format!(
         "insufficient VRAM ({} GiB free < {} GiB required)",

@@ -10,7 +10,7 @@ use crate::morphable;
 /// published ones.
 ///
 /// # Errors
-/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// Returns an error if a runtime or a model is missing, damaged or not the expected one.
 /// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     // The smallest file comes first, so that a missing file is reported early.

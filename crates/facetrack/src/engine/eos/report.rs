@@ -17,7 +17,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// For fits of `model`, with every vertex if `mesh`.
+    /// Creates a converter for fits of `model`, with every vertex if `mesh` is true.
     pub(super) fn new(model: Arc<FaceModel>, mesh: bool) -> Self {
         let names = model.expressions().iter();
         Self {

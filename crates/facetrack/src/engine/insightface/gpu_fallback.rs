@@ -29,11 +29,11 @@ pub trait ResizableDetector: Finder {
     /// Runs each network once, on a black image.
     ///
     /// # Errors
-    /// Those of the networks.
+    /// Returns the errors of the networks.
     fn warm_up(&mut self) -> Result<()>;
 }
 
-/// Opens an engine on a device, with a detector's input of a number of px.
+/// Opens an engine on a device, with the detector's input of `wanted`.
 pub type Open<E> = Box<dyn Fn(&Placement, usize) -> Result<E> + Send>;
 
 /// An engine that runs on a GPU until the GPU fails, and then on the CPU.
@@ -43,7 +43,7 @@ pub struct GpuFallback<E> {
     open: Open<E>,
     /// Side of the detector's input that is wanted, px.
     det_size: usize,
-    /// `None` on the processor.
+    /// State of the GPU; `None` on the CPU.
     gpu: Option<OnGpu>,
     notices: Vec<Notice>,
 }
@@ -57,9 +57,9 @@ struct OnGpu {
 }
 
 impl<E: ResizableDetector> GpuFallback<E> {
-    /// Loads an engine with `open`, on `placement` if possible, with a detector's input of a number
-    /// of px. `wanted` is the GPU memory that it needs. If less is available, the detector's input
-    /// is reduced.
+    /// Loads an engine with `open`, on `placement` if possible, with the detector's input of
+    /// `wanted`. `wanted` is the GPU memory that it needs. If less is available, the detector's
+    /// input is reduced.
     ///
     /// # Errors
     /// Returns the errors of `open`; [`EngineError::Device`] when the GPU has too little memory and
@@ -134,7 +134,7 @@ impl<E: ResizableDetector> GpuFallback<E> {
         Ok(())
     }
 
-    /// Halves the detector's input because of `error`, if possible; returns whether it was.
+    /// Halves the detector's input because of `error`. Returns true if this was possible.
     fn halve(&mut self, error: &EngineError) -> bool {
         let before = self.engine.det_size();
         if let Some(half) = halved_det_size(before) {
@@ -233,7 +233,8 @@ fn is_out_of_memory(error: &EngineError) -> bool {
 }
 
 impl<E: ResizableDetector> Finder for GpuFallback<E> {
-    /// On a GPU it measures the memory and decides about the fallback, for all frames.
+    /// Returns false on a GPU, because the engine measures memory and decides about the fallback
+    /// for all frames.
     fn is_independent(&self) -> bool {
         self.gpu.is_none()
     }

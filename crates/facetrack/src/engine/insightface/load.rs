@@ -23,8 +23,9 @@ use crate::model::{ModelError, Opener, Runtimes};
 /// it.
 ///
 /// # Errors
-/// Returns an error if the runtime or the pack is missing, or a file of it damaged; the message
-/// names it. When the GPU can't be used and there is no falling back.
+/// Returns an error if the runtime or the pack is missing, or a file of the pack is damaged; the
+/// message names it. Also returns an error if the GPU can't be used and falling back is not
+/// allowed.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let pack = folder(config)?;
     let (need, settings) = (pack.need, config.clone());

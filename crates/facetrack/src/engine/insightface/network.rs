@@ -31,10 +31,10 @@ pub(super) struct FaceNetwork {
 /// Number of faces in a run of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batch {
-    /// As many as there are, up to this number.
+    /// The number of faces, up to this maximum.
     UpTo(usize),
-    /// This number. Fewer faces are padded, because ONNX Runtime prepares the convolutions of a GPU
-    /// again whenever the shape of their input changes.
+    /// Always this number. Fewer faces are padded, because ONNX Runtime prepares the convolutions
+    /// of a GPU again whenever the shape of their input changes.
     Exactly(usize),
 }
 
@@ -58,7 +58,7 @@ impl Batch {
 /// The network's answer for a face.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
-    /// As many as [`FaceNetwork::values`].
+    /// Values; their number is [`FaceNetwork::values`].
     pub values: Vec<f32>,
     /// Takes pixels of the network's input to the frame.
     pub frame_from_input: Affine,
@@ -178,7 +178,7 @@ impl FaceNetwork {
         }
     }
 
-    /// Makes the input one for so many faces.
+    /// Resizes the input for so many faces.
     fn resize(&mut self, faces: usize) {
         let length = self.batch.length(faces);
         self.network
@@ -186,7 +186,8 @@ impl FaceNetwork {
     }
 }
 
-/// Whether several faces go through a run, side of the input, and number of values for a face.
+/// Returns true if a run takes several faces; also the side of the input and the number of values
+/// for a face.
 fn sizes(model: &dyn Model) -> Option<(bool, usize, usize)> {
     let ([input], [output]) = (model.inputs(), model.outputs()) else {
         return None;

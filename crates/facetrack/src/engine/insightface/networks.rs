@@ -119,7 +119,7 @@ impl ResizableDetector for Networks {
         self.detector.side()
     }
 
-    /// The side is a multiple of 32.
+    /// Sets the side, which is a multiple of 32.
     fn set_det_size(&mut self, side: usize) {
         self.detector.side = side;
     }

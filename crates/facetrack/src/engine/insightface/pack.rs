@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A pack: a folder of networks. A manifest names the network of each task. Without one, networks
-//! are recognised by their tensors as `ModelRouter.get_model` in `model_zoo.py` and the classes
-//! behind it do it. The first of each task by file name is taken, as `FaceAnalysis` does, but for
-//! networks that a pack has in half precision as well.
+//! A pack: a folder of networks, each recognised by its tensors as `ModelRouter.get_model` in
+//! `model_zoo.py` and the classes behind it do it. Of several networks for a task, the first by
+//! file name is used, as in `FaceAnalysis`, unless a pack also has it in half precision.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,7 +161,7 @@ fn onnx_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     Ok(files)
 }
 
-/// The error of a folder that is no pack for this engine.
+/// Returns the error of a folder that is not a pack for this engine.
 pub fn unusable(folder: &Path, reason: &str) -> ModelError {
     ModelError::Pack {
         folder: folder.to_owned(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Regions of a frame that networks are shown of a face: `face_align.py`.
+//! Regions of a frame that networks receive for a face: `face_align.py`.
 
 use nalgebra::Vector2;
 
@@ -9,7 +9,7 @@ use crate::geometry::{Point, Rect, RotatedRect};
 /// and `attribute.py`.
 const MARGIN: f32 = 1.5;
 
-/// Where eyes, nose and corners of the mouth are to be in an image of 112×112 pixels:
+/// Positions of eyes, nose and corners of the mouth in an aligned image of 112×112 pixels:
 /// `arcface_dst`.
 const ALIGNED: [Point; 5] = [
     Point::new(38.2946, 51.6963),
@@ -30,7 +30,7 @@ pub(super) fn around(bbox: &Rect) -> RotatedRect {
     RotatedRect::square(bbox.center(), bbox.width.max(bbox.height) * MARGIN)
 }
 
-/// Returns true if there is an aligned image of `side`×`side` pixels.
+/// Returns true if InsightFace defines an aligned image of `side`×`side` pixels.
 pub(super) fn is_aligned_side(side: usize) -> bool {
     side > 0 && (side.is_multiple_of(ALIGNED_SIDE) || side.is_multiple_of(WIDE_SIDE))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Takes published graphs apart, so that less has to be computed for each frame.
+//! Divides published graphs, so that less has to be computed for each frame.
 
 use facetrack_graph::parts::{self, Border};
 use facetrack_graph::{Graph, Node, Reason};
@@ -16,8 +16,8 @@ pub struct Parts {
     pub first: Graph,
     /// Its other layers, and how the values that they take depend on the image.
     pub rest: Option<(Graph, Border)>,
-    /// The convolutions of a detector that yield boxes and key points. They take the outputs of the
-    /// others after the scores.
+    /// The convolutions of a detector that yield boxes and key points. Their inputs are the outputs
+    /// after the scores.
     pub boxes: Option<Boxes>,
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The detector: SCRFD of any size, as `scrfd.py` runs it. `letterbox` places a frame in the input,
-//! `heads` decodes the outputs, `rest` saves work where the input is black, `boxes` where no face is.
+//! `heads` decodes the outputs, `rest` saves work where the input is black, `boxes` where there are
+//! no faces.
 
 pub(super) mod boxes;
 mod heads;
@@ -56,12 +57,12 @@ pub(super) struct Detector {
 }
 
 impl Detector {
-    /// Creates the detector from `opened`, with an input of `side` px. It is run on black inputs, which
-    /// is when a GPU's convolutions are chosen.
+    /// Creates the detector from `opened`, with an input of `side` px. It is run on black inputs
+    /// once, so that the GPU's convolutions are chosen.
     ///
     /// # Errors
-    /// Returns [`ModelError::Tensors`] when it is no SCRFD, [`ModelError::Run`] when it does not
-    /// run, or its outputs are not finite.
+    /// Returns [`ModelError::Tensors`] if the network is not an SCRFD, [`ModelError::Run`] if it
+    /// does not run or its outputs are not finite.
     pub(super) fn new(
         opened: Opened,
         config: &EngineConfig,

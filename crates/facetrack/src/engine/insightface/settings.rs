@@ -20,15 +20,15 @@ pub const MAX_DET_SIZE: usize = 4096;
 pub enum Module {
     /// Finds faces.
     Detection,
-    /// 106 landmarks.
+    /// Network for 106 landmarks.
     #[strum(serialize = "landmark_2d_106")]
     Landmark2d106,
-    /// 68 landmarks in 3-D, and the head pose.
+    /// Network for 68 landmarks in 3-D and the head pose.
     #[strum(serialize = "landmark_3d_68")]
     Landmark3d68,
-    /// Age and gender.
+    /// Network for age and gender.
     GenderAge,
-    /// The embedding.
+    /// Network for the embedding.
     Recognition,
 }
 
@@ -46,7 +46,7 @@ impl Module {
 /// all.
 ///
 /// # Errors
-/// The word that names none, and those that do.
+/// Returns a message with the word that is not a module, and the list of modules.
 pub fn modules(list: &str) -> Result<Option<Vec<Module>>, String> {
     let words = list.split([',', ' ']).filter(|word| !word.is_empty());
     let modules = words.map(module).collect::<Result<Vec<_>, _>>()?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The places that BlazeFace's short-range detector looks at.
+//! Anchors of BlazeFace's short-range detector.
 
 use crate::geometry::Point;
 
-/// Grids of the detector's output in order: cells a side, anchors a cell.
+/// Grids of the detector's output in order: cells per side, anchors per cell.
 ///
 /// `face_detector_graph.cc` asks `SsdAnchorsCalculator` for the strides 8, 16, 16, 16 over 128 px
 /// with two anchors (the aspect ratio 1 and its interpolation) each; layers of one stride share

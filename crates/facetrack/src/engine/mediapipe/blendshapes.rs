@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The blendshape network: 146 landmarks to 52 channels.
+//! The blendshape network, which maps 146 landmarks to 52 channels.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl BlendshapeNetwork {
         })
     }
 
-    /// The expression of landmarks in image pixels; `None` when they are not 478 or the network's
-    /// answer holds something that is no number.
+    /// The expression of landmarks in image pixels; `None` if the number of landmarks is not 478,
+    /// or if a value of the network is not a number.
     ///
     /// # Errors
     /// Returns [`ModelError::Run`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The face detector: BlazeFace short range, 128×128 to 896 anchors.
+//! The face detector: BlazeFace short range, with an input of 128×128 px and 896 anchors.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const SIDE: usize = 128;
 /// `face_detector_graph.cc`.
 const BOX_VALUES: usize = 16;
 
-/// Where the key points start among them.
+/// Index of the first key point's value among them.
 const KEY_POINT_OFFSET: usize = 4;
 
 /// Scores are clipped to ± this before the sigmoid: `score_clipping_thresh`, ibidem.

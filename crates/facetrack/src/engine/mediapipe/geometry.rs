@@ -68,7 +68,7 @@ impl FaceGeometry {
     /// Reads the bundle's `geometry_pipeline_metadata_landmarks.binarypb`.
     ///
     /// # Errors
-    /// The error in the bytes.
+    /// Returns a description of the error in the bytes.
     pub(crate) fn from_metadata(bytes: &[u8]) -> Result<Self, String> {
         let metadata = Metadata::decode(bytes).map_err(|e| e.to_string())?;
         let vertices = metadata.canonical_mesh.unwrap_or_default().vertex_buffer;
@@ -89,7 +89,7 @@ impl FaceGeometry {
         Ok(Self { basis })
     }
 
-    /// The pose of a head whose landmarks, in pixels, lie so in a frame of `frame_size` pixels;
+    /// The pose of a head whose landmarks, are given in pixels, in a frame of `frame_size` pixels;
     /// `None` when they do not determine one.
     pub(crate) fn pose(
         &self,
@@ -155,8 +155,8 @@ impl Screen {
         Some(Self { points, mean_depth })
     }
 
-    /// Where a landmark is if the face is as large as the canonical one and the near plane shows it
-    /// `scale` times its size.
+    /// Returns the position of a landmark, if the face is as large as the canonical one and the
+    /// near plane shows it at `scale` times its size.
     fn unproject(&self, index: usize, scale: f64) -> Vector3<f64> {
         let point = self.points[index];
         let depth = (point.z - self.mean_depth + NEAR) / scale;
@@ -173,7 +173,7 @@ fn is_too_compact(points: &[Vector3<f64>]) -> bool {
     !(reach > TOO_COMPACT && reach.is_finite())
 }
 
-/// From z away from the camera to the right-handed z towards it.
+/// Converts z away from the camera to the right-handed z towards it.
 fn flip(p: Vector3<f64>) -> Vector3<f64> {
     Vector3::new(p.x, p.y, -p.z)
 }

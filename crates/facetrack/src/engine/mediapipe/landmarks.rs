@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The landmark network: a rotated region at 256×256 to 478 points and whether there is a face.
+//! The landmark network, which maps a rotated region of 256×256 px to 478 points and the
+//! probability of a face.
 
 use std::path::Path;
 
@@ -85,7 +86,7 @@ fn is_in_reach(point: &Landmark) -> bool {
         .all(|value| f64::from(value).abs() < FARTHEST)
 }
 
-/// Tensor pixels to image pixels; `aspect` is the image's width per height.
+/// Converts tensor pixels to image pixels; `aspect` is the image's width per height.
 ///
 /// Depth has the scale of the region's width, but MediaPipe measures that width in image units,
 /// where a turned region in an image that is not square has another one; blendshapes and pose were

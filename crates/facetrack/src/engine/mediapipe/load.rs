@@ -26,7 +26,7 @@ const FAMILY: &str = "mediapipe";
 ///
 /// # Errors
 /// Returns an error if the bundle or a runtime that it needs is missing, or the bundle is damaged
-/// or another one.
+/// or not the expected one.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let opener = config.opener();
     let source = Source::open(config.model.as_deref(), config, &opener)?;

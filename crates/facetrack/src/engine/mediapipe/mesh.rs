@@ -9,15 +9,16 @@ use crate::parallel;
 
 /// Derives blendshapes and pose from landmarks.
 pub(crate) struct MeshReader {
-    /// One for each thread.
+    /// Blendshape networks, one per thread.
     pub blendshapes: Vec<BlendshapeNetwork>,
     /// The canonical face; without it there is no pose.
     pub geometry: Option<FaceGeometry>,
 }
 
 impl Completer for MeshReader {
-    /// Also sets the bounding box to the extent of the landmarks, except for a face with key points,
-    /// which has the box of its detector. A face without landmarks is not changed.
+    /// Completes a face. Also sets the bounding box to the extent of the landmarks, except for a
+    /// face with key points, which has the box of its detector. A face without landmarks is not
+    /// changed.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<()> {
         self.complete_all(&mut [(face, *context)])
     }

@@ -3,25 +3,25 @@
 
 use nalgebra::{Matrix3, SVD, Vector3};
 
-/// A point in two spaces, and how much it counts.
+/// A point in two spaces, and its weight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Correspondence {
-    /// Its position.
+    /// Position in the first space.
     pub source: Vector3<f64>,
-    /// Its target position.
+    /// Position in the second space.
     pub target: Vector3<f64>,
-    /// At least 0.
+    /// Weight, at least 0.
     pub weight: f64,
 }
 
-/// Turns, scales and moves.
+/// Transform that rotates, scales and translates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Similarity {
-    /// Without reflection.
+    /// Rotation without reflection.
     pub rotation: Matrix3<f64>,
-    /// More than 0.
+    /// Scale, more than 0.
     pub scale: f64,
-    /// Applied last.
+    /// Translation, which is applied last.
     pub translation: Vector3<f64>,
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Regions that the landmark network is shown. Everything is in image pixels.
+//! Regions that the landmark network receives. All values are in image pixels.
 
 use crate::geometry::{Point, Rect, RotatedRect, Size};
 use crate::nms::Detection;
 use crate::observation::{Landmark, Origin};
 
-/// A region that may hold a face.
+/// A region that may show a face.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Roi {
     /// The region.
     pub rect: RotatedRect,
-    /// How it was found.
+    /// Origin of the region.
     pub origin: Origin,
 }
 
@@ -18,11 +18,11 @@ pub(crate) struct Roi {
 /// `face_detector_graph.cc` and `face_landmarks_detector_graph.cc`.
 const EXPANSION: f32 = 1.5;
 
-/// The detector's key points on the eyes that are to lie level, left in the image first:
-/// `face_detector_graph.cc`.
+/// The detector's key points on the eyes, which are horizontal in the region, left in the image
+/// first: `face_detector_graph.cc`.
 const EYE_KEY_POINTS: (usize, usize) = (0, 1);
 
-/// The landmarks on the outer eye corners that are to lie level:
+/// The landmarks on the outer eye corners, which are horizontal in the region:
 /// `face_landmarks_detector_graph.cc`.
 const EYE_LANDMARKS: (usize, usize) = (33, 263);
 
@@ -41,8 +41,8 @@ impl Roi {
         )
     }
 
-    /// The square region around landmarks, for the next frame; `None` where they have no extent or
-    /// no place.
+    /// The square region around landmarks, for the next frame; `None` if they have no extent or are
+    /// not finite.
     pub(crate) fn from_landmarks(landmarks: &[Landmark]) -> Option<Self> {
         let point = |p: &Landmark| Point::new(p.x, p.y);
         let eye = |index: usize| landmarks.get(index).map(point);
@@ -69,7 +69,7 @@ impl Roi {
         self.upright().iou(&other.upright())
     }
 
-    /// The region before its rotation, which is what overlaps are measured on: `GetRectangle` in
+    /// The region before its rotation, which is used for overlaps: `GetRectangle` in
     /// `association_norm_rect_calculator.cc`.
     fn upright(&self) -> Rect {
         let RotatedRect { center, size, .. } = self.rect;
@@ -77,8 +77,8 @@ impl Roi {
     }
 }
 
-/// Leaves of the regions that overlap with an IoU above `max_iou` the last one only: a detection
-/// replaces the region that a face was followed to (`AssociationNormRectCalculator`).
+/// Of regions that overlap with an IoU above `max_iou`, keeps only the last: a detection replaces
+/// the region to which a face was followed (`AssociationNormRectCalculator`).
 pub(super) fn associate(rois: impl IntoIterator<Item = Roi>, max_iou: f32) -> Vec<Roi> {
     rois.into_iter().fold(Vec::new(), |mut kept, roi| {
         kept.retain(|earlier: &Roi| earlier.iou(&roi) <= max_iou);

@@ -28,7 +28,7 @@ use detector::Detector;
 use group::Detection;
 use resize::Resizer;
 
-/// The published cascade, as used by the pipeline that this engine replaces.
+/// File name of the published cascade that is used by default.
 const CASCADE: &str = "haarcascade_frontalface_default.xml";
 
 /// Folder that a collection of models keeps it in.
@@ -37,7 +37,7 @@ const FAMILY: &str = "haar";
 /// Name of the file format, for messages.
 const FORMAT: &str = "OpenCV cascade";
 
-/// A cascade has no score of its own.
+/// Confidence of each face: a cascade computes no score.
 const CONFIDENCE: f32 = 1.0;
 
 /// Maximum side of a frame, px: enough for GStreamer's frames, and small enough for 32-bit offsets
@@ -51,8 +51,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
 };
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
-/// within the bounds, the size nearest to the minimum is searched. The defaults come from the
-/// pipeline that this engine replaces.
+/// within the bounds, the size nearest to the minimum is searched. The defaults are those of the
+/// older pipeline of `docs/run.md`.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Search {
     /// Ratio of two neighbouring sizes, at least 1.001.
@@ -104,8 +104,8 @@ pub fn describe() -> EngineInfo {
 /// Loads the cascade that `config` names, or the published one.
 ///
 /// # Errors
-/// Returns an error if the cascade is missing, damaged or of another kind, or [`Search`] holds what
-/// can't be searched for.
+/// Returns an error if the cascade is missing, damaged or of another kind, or [`Search`] holds
+/// values that can't be used.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     config.opencv_haar.check()?;
     let path = config.paths.model(CASCADE, FAMILY, config.model.as_deref());

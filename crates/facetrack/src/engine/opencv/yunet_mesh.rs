@@ -25,7 +25,7 @@ const ANY_PRESENCE: f32 = 0.0;
 pub(crate) struct YunetMesh {
     /// Finds faces.
     pub detector: Detector,
-    /// Measure several faces at once, each on a thread of its own.
+    /// Landmark networks, one per thread, which measure several faces at once.
     pub landmarks: Vec<LandmarkDetector>,
 }
 

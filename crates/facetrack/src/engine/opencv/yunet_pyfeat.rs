@@ -48,7 +48,7 @@ pub fn describe() -> EngineInfo {
 /// Loads YuNet's file and MediaPipe's bundle, those that `config` names or the published ones.
 ///
 /// # Errors
-/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// Returns an error if a runtime or a model is missing, damaged or not the expected one.
 /// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let opener = config.opener();

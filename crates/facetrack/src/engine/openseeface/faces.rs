@@ -2,8 +2,8 @@
 //! Derives values from a face's landmarks, and keeps the state of each face: its pose in the
 //! previous frame and its range of expression.
 //!
-//! `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the model, which
-//! `facetracker.py` does not do by default.
+//! This follows `estimate_depth` and `adjust_3d` in `tracker.py`, without the adaptation of the
+//! model, which `facetracker.py` does not do by default.
 
 mod blendshapes;
 pub(crate) mod calibration;
@@ -118,7 +118,7 @@ impl Completer for Faces {
         }
     }
 
-    /// Also sets the bounding box to the extent of the landmarks.
+    /// Completes a face. Also sets the bounding box to the extent of the landmarks.
     fn complete(&mut self, face: &mut Observation, context: &Context) -> Result<(), EngineError> {
         let Some(places) = places(face) else {
             return Ok(());

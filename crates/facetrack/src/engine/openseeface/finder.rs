@@ -34,7 +34,7 @@ struct FaceNetworks {
 /// Faces from frame to frame.
 pub(super) struct FaceFinder {
     detector: Detector,
-    /// One per thread.
+    /// Networks for one face, one set per thread.
     networks: Vec<FaceNetworks>,
     max_faces: usize,
     running_mode: RunningMode,
@@ -44,7 +44,7 @@ pub(super) struct FaceFinder {
 }
 
 impl FaceFinder {
-    /// FaceFinder with `networks`.
+    /// Creates a finder with `networks`.
     pub(super) fn new(networks: Networks, config: &EngineConfig) -> Self {
         let max_faces = config.max_faces.unwrap_or(MAX_FACES);
         let of_a_face = FaceNetworks {

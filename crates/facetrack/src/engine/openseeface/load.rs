@@ -21,9 +21,10 @@ const DETECTOR: &str = "mnv3_detection_opt.onnx";
 /// The published gaze network.
 const GAZE: &str = "mnv3_gaze32_split_opt.onnx";
 
-/// The published landmark networks by number, in search order. The default of `facetracker.py` is
-/// 3. According to its help, 0 to 3 become better and slower, 4 is for winks, and the networks
-/// below 0 have smaller inputs and are fast. Names: `models` in `tracker.py`.
+/// The published landmark networks by number, in search order. According to the help of
+/// `facetracker.py`, whose default is network 3, the networks from 0 to 3 become better and slower,
+/// network 4 is for winks, and those below 0 have smaller inputs and are fast. Names: `models` in
+/// `tracker.py`.
 const LANDMARKS: [(i32, &str); 8] = [
     (3, "lm_model3_opt.onnx"),
     (4, "lm_model4_opt.onnx"),
@@ -38,7 +39,7 @@ const LANDMARKS: [(i32, &str); 8] = [
 /// Loads the networks that `config` names, or those found by [`SearchPaths::model`].
 ///
 /// # Errors
-/// Returns an error if a runtime or a model is missing, damaged or another one.
+/// Returns an error if a runtime or a model is missing, damaged or not the expected one.
 /// [`EngineError::Part`] says which model.
 pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let mut opener = Opener {
@@ -96,7 +97,7 @@ fn published(property: &Path) -> Option<Result<&'static str, EngineError>> {
     }))
 }
 
-/// A rewriting that yields nothing but a graph.
+/// A rewriter that yields only a graph.
 fn whole(
     rewrite: fn(&Path, Vec<u8>) -> Result<Graph, ModelError>,
 ) -> impl Fn(&Path, Vec<u8>) -> Result<(Graph, ()), ModelError> {
@@ -120,7 +121,7 @@ impl Opener<'_> {
         let open = |path: PathBuf| {
             let (bytes, file) = file::read(&path, "ONNX")?;
             let (graph, rest) = rewrite(&path, bytes)?;
-            // Not the file: one that has another role becomes another network.
+            // The key is not only the file: a file becomes another network in another role.
             let content = graph.clone().encode();
             let read = || Ok(graph.clone());
             let model = self.opener.open(&path, &content, read, self.options)?;

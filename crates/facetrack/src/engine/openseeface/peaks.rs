@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The peaks of the heat maps, and the offsets there.
+//! Finds the peaks of the heat maps, and computes the offsets there.
 //!
 //! The maps of offsets are two thirds of the landmark network's output, and one element of each is
-//! read: the one where the landmark's heat map has its maximum. Their last two convolutions look at
-//! 3×3 cells around it. So the network yields what these convolutions take, and they are computed at
-//! the peaks only, which saves a third of the network's time.
+//! read: the one where the landmark's heat map has its maximum. The last two convolutions read 3×3
+//! cells around it. So the network yields the inputs of these convolutions, which are computed only
+//! at the peaks, which saves a third of the network's time.
 
 use std::iter::zip;
 
@@ -33,9 +33,9 @@ pub struct Peaks {
 /// The hottest cell of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// Its value; NaN if the map has a NaN.
+    /// Value of the cell; NaN if the map has a NaN.
     pub value: f32,
-    /// Its number, counted along rows; the first one of equal cells.
+    /// Number of the cell, counted along rows; the first one of equal cells.
     pub cell: usize,
     /// The elements of the maps of row offsets and of column offsets there.
     pub offsets: [f32; 2],
@@ -44,21 +44,23 @@ pub struct Peak {
 /// The last two convolutions of the maps of offsets.
 #[derive(Debug)]
 struct Offsets {
-    /// Channels that they take, for both kinds of offsets.
+    /// Input channels of both kinds of offsets.
     channels: usize,
-    /// Of the first convolution for each of the 3×3 cells: the weights of each filter and channel.
+    /// Weights of the first convolution: for each of the 3×3 cells, those of each filter and
+    /// channel.
     near: Vec<Vec<f32>>,
     near_bias: Vec<f32>,
     near_range: [f32; 2],
-    /// Of the second convolution for each landmark: the weights of each filter and channel. The
-    /// first half of the channels yields the offset along rows, the other half the one along columns.
+    /// Weights of the second convolution: for each landmark, those of each filter and channel. The
+    /// first half of the channels yields the offset along rows, the other half the one along
+    /// columns.
     landmarks: Vec<Vec<f32>>,
     landmark_biases: Vec<[f32; 2]>,
     landmark_range: [f32; 2],
 }
 
 impl Peaks {
-    /// Makes `graph` yield, for each cell along rows, the heat of each landmark and what
+    /// Makes `graph` yield, for each cell along rows, the heat of each landmark and the values that
     /// [`Peaks::find`] needs for the offsets.
     pub fn cut(graph: &mut Graph, contract: LandmarkContract) -> Self {
         let maps = graph.outputs[0].value;
@@ -113,9 +115,8 @@ impl Peaks {
 }
 
 impl Offsets {
-    /// Takes the convolutions out of the network that yields `maps`, and returns what it yields
-    /// then. `None` for a network that ends with others than the three convolutions of the published
-    /// ones.
+    /// Removes the convolutions from the network that yields `maps`, and returns the new outputs.
+    /// `None` for a network that does not end with the three convolutions of the published ones.
     fn cut(graph: &mut Graph, maps: Value, contract: &LandmarkContract) -> Option<(Value, Self)> {
         let points = contract.points;
         let tail = Tail::before(graph, maps)?;

@@ -11,7 +11,7 @@ use crate::model::{ModelError, format_error, read_onnx};
 /// Rewrites the published detector `bytes`, read from `path`, for a single image.
 ///
 /// # Errors
-/// Returns an error if it is damaged.
+/// Returns an error if the file is damaged.
 pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     finish(path, read_onnx(path, bytes)?, 1)
 }
@@ -20,7 +20,7 @@ pub fn detector(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
 /// what [`Peaks`] takes.
 ///
 /// # Errors
-/// Returns an error if it is damaged or another network.
+/// Returns an error if the file is damaged or another network.
 pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<(Graph, Peaks), ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     let contract = contract(&graph).map_err(|actual| ModelError::Tensors {
@@ -36,7 +36,7 @@ pub fn landmarks(path: &Path, bytes: Vec<u8>) -> Result<(Graph, Peaks), ModelErr
 /// first output only; nothing reads the second, which distinguishes open eyes from closed ones.
 ///
 /// # Errors
-/// Returns an error if it is damaged.
+/// Returns an error if the file is damaged.
 pub fn gaze(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     graph.outputs.truncate(1);

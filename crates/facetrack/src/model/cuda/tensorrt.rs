@@ -60,8 +60,9 @@ impl CudaProvider {
     /// Keys and values for the TensorRT provider of a network with these `inputs`; `None` if it is
     /// not used.
     ///
-    /// Without the range of each open axis it would build another engine, which takes from seconds
-    /// to minutes, whenever the number of faces reaches a new maximum. It keeps nothing on disk.
+    /// Without the range of each open axis, TensorRT would build another engine whenever the number
+    /// of faces reaches a new maximum, which takes from seconds to minutes. It keeps nothing on
+    /// disk.
     pub fn tensorrt_options(&self, inputs: &[TensorSpec]) -> Option<KeysAndValues> {
         if !self.tuning.tensorrt {
             return None;

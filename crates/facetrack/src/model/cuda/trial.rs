@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A network made in memory, small and with a known answer, to see whether the GPU runs networks: a
-//! convolution, which takes cuDNN, and a product of matrices, which takes cuBLAS.
+//! A small network with a known result, made in memory, that shows if the GPU runs networks. Its
+//! convolution needs cuDNN, and its product of matrices needs cuBLAS.
 
 use std::path::Path;
 
@@ -13,24 +13,24 @@ use crate::model::runtime::{OnnxModel, OnnxRuntime};
 use crate::model::{Model, ModelError};
 use crate::model::{Provider, SessionOptions};
 
-/// Its name in messages.
+/// Name of the network in messages.
 const NAME: &str = "the trial network";
 
 /// Version of ONNX's operators.
 const OPSET: i64 = 13;
 
-/// Its input: ones.
+/// Shape of the input, which consists of ones.
 const INPUT: [usize; 4] = [1, 3, 32, 32];
 
 /// Channels between its operators.
 const CHANNELS: usize = 8;
 
-/// Weights that are exact in every format of a GPU: with ones, three channels of a half come to
-/// 1.5, and eight quarters of that to [`ANSWER`].
+/// Weights that are exact in every format of a GPU: with ones, three channels of a half yield 1.5,
+/// and eight quarters of that yield [`ANSWER`].
 const HALF: f32 = 0.5;
 const QUARTER: f32 = 0.25;
 
-/// Its output.
+/// Value of each output.
 const ANSWER: f32 = 3.0;
 
 /// Maximum memory that it may take, in bytes; it needs less than 1 MiB, and cuDNN's search for an
@@ -40,8 +40,8 @@ const MEMORY_LIMIT: u64 = 256 << 20;
 /// Opens the network on `cuda`, without the CPU, and runs it.
 ///
 /// # Errors
-/// Returns [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or when
-/// its answer is wrong.
+/// Returns [`ModelError::Gpu`] or [`ModelError::OutOfMemory`] with the runtime's message, or an
+/// error if the result is wrong.
 pub(crate) fn run(runtime: &OnnxRuntime, cuda: &Cuda) -> Result<(), ModelError> {
     let memory_limit = MEMORY_LIMIT.min(cuda.max_vram);
     let provider = CudaProvider {

@@ -79,7 +79,7 @@ struct Bound {
 }
 
 impl Bound {
-    /// With inputs and outputs of these shapes.
+    /// Binds inputs and outputs of these shapes.
     fn new(
         session: &Session,
         places: &Places,
@@ -129,9 +129,9 @@ impl Bound {
 /// An input or output.
 struct Slot {
     name: String,
-    /// In memory that the processor reaches.
+    /// The tensor in the CPU's memory.
     host: DynTensor,
-    /// Where the network finds it, if that is elsewhere.
+    /// The tensor that the network uses, if it is in other memory.
     device: Option<DynTensor>,
 }
 
@@ -165,7 +165,7 @@ impl Slot {
     }
 }
 
-/// Where tensors lie.
+/// Memory of tensors.
 struct Places {
     inputs: Allocator,
     outputs: Allocator,

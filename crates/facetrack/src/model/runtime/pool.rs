@@ -16,7 +16,8 @@ use facetrack_assets::lock::lock;
 pub(super) struct Pool<T> {
     state: Mutex<State<T>>,
     is_returned: Condvar,
-    /// Held while a session is opened: users that open the same network wait for one another.
+    /// Lock that is held while a session is opened, so that users that open the same network wait
+    /// for one another.
     opening: Mutex<()>,
 }
 

@@ -11,7 +11,7 @@ use ort::value::{
 
 use crate::model::TensorSpec;
 
-/// The outside of a tensor.
+/// Returns name and shape of a tensor.
 ///
 /// # Errors
 /// Returns an error if a network can't have it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The pictures that an AVI file had before it was cut off, from its header.
 //!
-//! The header counts empty chunks, too, which stand for a repeated picture and are no frames. So its
-//! number is not compared with the frames of a whole file.
+//! The header also counts empty chunks, which repeat a picture and are not frames. So its number is
+//! not compared with the frames of a whole file.
 
 use std::io::{self, Read, Seek};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The pictures that an ISO media file (MP4, MOV) shows of its video, from its sample tables, its
-//! edit list and its fragments; of an AVI file that was cut off, from its header.
+//! edit list and its fragments; and of an AVI file that was cut off, from its header.
 //!
 //! A picture belongs to an edit if its own time does. Decoders also deliver the picture before it,
 //! if the edit begins while it is shown, and shorten it.
@@ -14,10 +14,10 @@ use crate::record::rhythm::Rhythm;
 /// Bytes of metadata that are read at most: the tables of two days of video have 50 MB.
 pub(super) const MAX_METADATA: u64 = 64 << 20;
 
-/// Samples of a track that are counted at most: two days of 25 frames per second.
+/// Maximum number of samples of a track that are counted: two days of 25 frames per second.
 const MAX_SAMPLES: u32 = 1 << 22;
 
-/// Edits of a track that are read at most. Our choice: editing programs write a few.
+/// Maximum number of edits of a track that are read. Our choice: editing programs write a few.
 const MAX_EDITS: usize = 16;
 
 /// Codecs with exactly one picture in each sample. Samples of others may hold no picture, as in
@@ -28,7 +28,7 @@ const ONE_PICTURE: [&[u8; 4]; 29] = [
     b"AVdh", b"CFHD", b"FFV1", b"dvc ", b"dvcp", b"m1v ", b"m2v1", b"h263", b"s263",
 ];
 
-/// A sample description that leaves the codec to [`ONE_PICTURE_TYPES`].
+/// Sample description whose codec is one of [`ONE_PICTURE_TYPES`].
 const MPEG4: &[u8] = b"mp4v";
 
 /// Types of the registration authority for MP4 that have one picture in each sample: MPEG-2,
@@ -49,7 +49,7 @@ pub(super) const SECOND: i128 = 1_000_000_000;
 /// Entries of an edit list whose media time is this are empty.
 const EMPTY: i64 = -1;
 
-/// Bits of `trun` and `tfhd` that say which fields are there (ISO/IEC 14496-12).
+/// Bits of `trun` and `tfhd` that announce fields (ISO/IEC 14496-12).
 mod flags {
     pub(super) const DATA_OFFSET: u32 = 0x1;
     pub(super) const FIRST_FLAGS: u32 = 0x4;
@@ -62,14 +62,14 @@ mod flags {
     pub(super) const DEFAULT_DURATION: u32 = 0x8;
 }
 
-/// What a file shows of its only track of video.
+/// The part of the only video track that a file shows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Movie {
     /// Number of pictures; `None` if the tables do not say.
     pub frames: Option<u64>,
     /// Usual time from picture to picture, ns.
     pub period: Option<f64>,
-    /// Parts of the track, in the order in which they are shown; empty if all of it is.
+    /// Parts of the track, in the order of presentation; empty if the whole track is shown.
     pub edits: Vec<Edit>,
 }
 
@@ -78,9 +78,9 @@ pub struct Movie {
 pub struct Edit {
     /// Time at which it is shown, ns.
     pub time: u64,
-    /// How long, ns.
+    /// Duration, ns.
     pub duration: u64,
-    /// True if it starts with the rest of a picture from before, not with one of its own.
+    /// True if the edit starts within a picture that began before it.
     pub starts_between: bool,
 }
 
@@ -119,8 +119,8 @@ pub fn movie(file: &mut (impl Read + Seek)) -> io::Result<Option<Movie>> {
 }
 
 impl<F: Read + Seek> File<'_, F> {
-    /// Name of the box at `offset`, and where its content and the box itself end; `None` where no
-    /// whole box is.
+    /// Name of the box at `offset`, and the offsets at which its content begins and the box ends;
+    /// `None` if there is no whole box.
     fn header(&mut self, offset: u64) -> io::Result<Option<([u8; 4], u64, u64)>> {
         let Some(header) = self.at::<8>(offset)? else {
             return Ok(None);
@@ -167,7 +167,7 @@ struct Track<'a> {
     movie_scale: i128,
     edits: Option<&'a [u8]>,
     samples: &'a [u8],
-    /// Duration of samples in fragments that state none.
+    /// Duration of samples in fragments without a duration.
     default_duration: u32,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Track<'a> {
         })
     }
 
-    /// What the edit list shows of the samples outside of fragments.
+    /// Applies the edit list to the samples outside of fragments.
     fn edited(&self, count: u32) -> Option<Movie> {
         let (spans, durations) = (self.spans()?, child(self.samples, b"stts")?);
         let mut rhythm = Rhythm::default();
@@ -284,7 +284,7 @@ impl<'a> Track<'a> {
             && !(are_listed && listed.any(|size| size == [0; 4]))
     }
 
-    /// The parts that are shown; `None` if the list is not understood.
+    /// Returns the parts that are shown; `None` if the list is not supported.
     fn spans(&self) -> Option<Vec<Span>> {
         let Some(list) = self.edits else {
             return Some(Vec::new());
@@ -346,7 +346,7 @@ struct Span {
 struct Fragments {
     frames: u64,
     rhythm: Rhythm,
-    /// True if all of them were read.
+    /// True if all fragments were read.
     are_whole: bool,
 }
 
@@ -440,14 +440,14 @@ fn has_one_picture(description: &[u8]) -> bool {
 fn object_type(description: &[u8]) -> Option<u8> {
     let descriptors = child(description.get(VISUAL_SAMPLE..)?, b"esds")?.get(4..)?;
     let stream = descriptor(descriptors, STREAM_TAG)?;
-    // An id and flags. A flag would announce a further field.
+    // These are an id and flags. A flag would announce another field.
     (stream.get(2)? & 0xE0 == 0).then_some(())?;
     descriptor(stream.get(3..)?, DECODER_TAG)?.first().copied()
 }
 
 /// The content of the descriptor at the beginning of `bytes`, and what follows it.
 fn descriptor(bytes: &[u8], tag: u8) -> Option<&[u8]> {
-    // Bytes of its size have the highest bit, except for the last one.
+    // All bytes of the size except the last one have the highest bit.
     let size = bytes.iter().skip(1).position(|byte| byte & 0x80 == 0)?;
     bytes.get(size + 2..).filter(|_| bytes[0] == tag)
 }

@@ -112,7 +112,7 @@ pub(crate) struct Face<'a> {
     fit: Option<Fit<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eos_fit: Option<Morphable<'a>>,
-    /// Whether the blendshapes were measured by a network or derived from other values. Present for
+    /// Source of the blendshapes: measured by a network, or derived from other values. Present for
     /// derived ones, and with fields=origin for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_source: Option<BlendshapeSource>,
@@ -382,7 +382,7 @@ impl<'a> Face<'a> {
     /// `channels` is replaced.
     ///
     /// # Errors
-    /// A description of an invalid value.
+    /// Returns a description of an invalid value.
     pub(super) fn tracked(self, channels: &mut Arc<[String]>) -> Result<TrackedFace, String> {
         let Id(id) = self.id;
         let face = self.observation(channels);
@@ -439,14 +439,15 @@ impl<'a> Face<'a> {
     }
 }
 
-/// Consumers of plain records assume that blendshapes are measured, so derived ones are marked.
+/// Returns the source if the record states it. Readers of records without it assume that
+/// blendshapes are measured, so derived ones are marked.
 fn stated_source(channels: &Blendshapes, export: &Export) -> Option<BlendshapeSource> {
     let source = channels.source();
     let is_stated = export.fields.contains(Fields::ORIGIN) || source == BlendshapeSource::Derived;
     is_stated.then_some(source)
 }
 
-/// InsightFace's 106 points, wherever they are.
+/// Returns InsightFace's 106 points, which may be the landmarks or the secondary ones.
 fn insightface(face: &Observation) -> Option<&Landmarks> {
     [&face.secondary_landmarks, &face.landmarks]
         .into_iter()
@@ -463,7 +464,8 @@ fn flat(landmarks: &[Landmark]) -> Option<Vec<Place>> {
     landmarks.iter().map(|p| rounded([p.x, p.y])).collect()
 }
 
-/// Older records do not state the scheme. No two of theirs have the same number of points.
+/// Reads landmarks. Older records do not state the scheme; each of their schemes has another number
+/// of points.
 fn read_landmarks(
     stated: Option<LandmarkScheme>,
     points: Vec<[Thousandths; 3]>,

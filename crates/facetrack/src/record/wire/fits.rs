@@ -14,7 +14,7 @@ use crate::observation::{FitFailure, ModelFit, MorphableFit};
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(expecting = "an object")]
 pub(super) struct Fit<'a> {
-    /// Whether the fit is usable; if false, the other values have no meaning.
+    /// True if the fit is usable; if false, the other values have no meaning.
     success: bool,
     /// Distance of the jaw line and the tip of the nose from the model in pixels.
     error: Thousandths,
@@ -156,7 +156,7 @@ impl<'a> Morphable<'a> {
     /// The fit with these coefficients; `None` without them, since a fit has no meaning then.
     ///
     /// # Errors
-    /// A description of an invalid value.
+    /// Returns a description of an invalid value.
     pub(super) fn fit(
         self,
         coefficients: Option<Coefficients<'_>>,

@@ -59,19 +59,19 @@ pub(crate) struct Head {
     padded_frames: Option<u64>,
     /// Runtime of the networks: `built-in`, or ONNX Runtime's name of its execution provider.
     pub(crate) execution_provider: String,
-    /// Why the engine ran on that device, in older records: it differs between machines.
+    /// Reason for the device, in older records; it differs between machines.
     #[cfg_attr(test, schemars(skip))]
     #[serde(skip_serializing)]
     pub(crate) device_reason: String,
-    /// How long the engine took to load, in records of the schema facetrack-1.
+    /// Time that the engine took to load, in records of the schema facetrack-1.
     #[cfg_attr(test, schemars(skip))]
     #[serde(skip_serializing)]
     pub(crate) load_time_ms: Option<f64>,
-    /// Whether the stream delivered all of the video that its container announces, and no damage was
-    /// reported (decode_errors, corrupted_frames). Some damage cannot be known, because changed data
-    /// decodes like any other. If false, the file contains everything that could be read; recording
-    /// the same input again helps only if frames were dropped (dropped_frames) or the recording was
-    /// ended early.
+    /// True if the stream delivered all of the video that its container announces, and no damage
+    /// was reported (decode_errors, corrupted_frames). Some damage cannot be known, because changed
+    /// data decodes like any other. If false, the file contains everything that could be read;
+    /// recording the same input again helps only if frames were dropped (dropped_frames) or the
+    /// recording was ended early.
     #[serde(skip_deserializing)]
     complete: Option<bool>,
     /// Description of the missing or damaged part; present only if complete is false.

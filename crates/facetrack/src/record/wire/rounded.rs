@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Floats that a record's rounded figures stand for.
+//! Restores floats from a record's rounded figures.
 //!
-//! A record has a position with three decimals, and also whole pixels: the position and the centre
-//! truncated before that rounding. 99.9996 is 100.0 and 99 there. Of all floats with those three
-//! decimals, one is chosen that has those whole pixels too, so that what is recorded again is the
-//! same. It is never further off than the rounding was.
+//! A record has each position with three decimals, and also whole pixels, which were truncated
+//! before that rounding: 99.9996 is written as 100.0 and as 99. Of all floats with these three
+//! decimals, one is chosen that also has these whole pixels, so that recording it again yields the
+//! same text. Its error is never larger than that of the rounding.
 
 use super::number::thousandths;
 use crate::geometry::Rect;
 use crate::observation::{Landmark, Observation};
 
-/// Half of what positions are rounded to, px.
+/// Half of the unit to which positions are rounded, px.
 const HALF: f32 = 0.0005;
 
-/// How far landmarks are moved when their mean is on the wrong side of a whole pixel, px. Half of
-/// [`HALF`]: enough to move a float of 4096, little enough to keep its three decimals.
+/// Distance by which landmarks are moved if their mean is on the wrong side of a whole pixel, px.
+/// Half of [`HALF`]: enough to move a float of 4096, little enough to keep its three decimals.
 const NUDGE: f32 = 0.000_2;
 
-/// How close a mean may come to a whole pixel, px. The metadata's fractions of the frame are 32-bit
-/// floats, and with them the mean of some hundred landmarks moves by less.
+/// Minimum distance of a mean from a whole pixel, px. The metadata's fractions of the frame are
+/// 32-bit floats, and with them the mean of some hundred landmarks moves by less.
 const MARGIN: f64 = 0.000_125;
 
-/// Gives a face the box and the centroid that its whole pixels stand for. `bbox` is the box with
-/// three decimals, if it is known.
+/// Gives a face the box and the centroid that match its whole pixels. `bbox` is the box with three
+/// decimals, if it is known.
 pub(super) fn place(
     face: &mut Observation,
     bbox: Option<[f32; 4]>,
@@ -64,7 +64,7 @@ fn span(start: Rounded, length: Rounded, center: Option<i32>) -> (f32, f32) {
     }
 }
 
-/// A number with three decimals, and what it was without its decimals before they were rounded.
+/// A number with three decimals, and its whole part before the decimals were rounded.
 #[derive(Debug, Clone, Copy)]
 struct Rounded {
     value: f32,
@@ -118,7 +118,7 @@ fn center_along(points: &mut [Landmark], center: i32, axis: fn(&mut Landmark) ->
         () if ((mean - MARGIN) as i32) < center => NUDGE,
         () => return,
     };
-    // A mean that is further off was not rounded away.
+    // A larger difference does not come from rounding.
     if (mean + f64::from(nudge)) as i32 != center {
         return;
     }

@@ -58,7 +58,7 @@ pub(super) struct Channel<'a> {
 }
 
 impl<'a> Channel<'a> {
-    /// Samples are repeated without a `site`.
+    /// Creates a channel. Without a `site`, samples are repeated.
     pub(super) fn new(
         component: &Component,
         located: Located,

@@ -19,7 +19,7 @@ const CHANNELS_LAST: [i64; 4] = [0, 2, 3, 1];
 pub struct Boxes {
     /// Layout of the outputs of the whole network.
     pub heads: Heads,
-    /// For each stride and each box in a cell.
+    /// Filters of each stride, and of each box in a cell.
     filters: Vec<Vec<Filters>>,
 }
 
@@ -30,7 +30,7 @@ struct Filters {
     side: usize,
     /// Channels of the features.
     channels: usize,
-    /// For each of these cells and each channel, the weights of all values.
+    /// Weights of all values, for each of these cells and each channel.
     weights: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -90,8 +90,8 @@ impl Boxes {
 }
 
 impl Filters {
-    /// Those of each box in a cell. The first of `convolutions` yields the boxes, the second one the
-    /// key points.
+    /// Returns the filters of each box in a cell. The first of `convolutions` yields the boxes, the
+    /// second one the key points.
     fn of_anchors(convolutions: &[&Convolution], anchors: usize) -> Option<Vec<Self>> {
         let first = *convolutions.first()?;
         let (_, channels, side, _) = first.weights.dim();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! From the detector's outputs to boxes and key points: `forward` in `scrfd.py`.
+//! Converts the detector's outputs to boxes and key points: `forward` in `scrfd.py`.
 
 use ndarray::ArrayD;
 
@@ -37,7 +37,7 @@ pub struct Candidate {
 }
 
 impl Heads {
-    /// Those of a network with so many outputs: `_init_vars` in `scrfd.py`.
+    /// Returns the layout of a network with so many outputs: `_init_vars` in `scrfd.py`.
     pub fn of(outputs: usize) -> Option<Self> {
         let (strides, anchors): (&[usize], _) = match outputs {
             6 | 9 => (&[8, 16, 32], 2),

@@ -18,7 +18,7 @@ pub(super) struct Letterbox {
 }
 
 impl Letterbox {
-    /// A frame of `size` in an input of `input`, width before height.
+    /// Places a frame of `size` in an input of `input`, width before height.
     pub(super) fn new(size: [usize; 2], input: [usize; 2]) -> Self {
         let ratio = size[1] as f64 / size[0] as f64;
         let model_ratio = input[1] as f64 / input[0] as f64;

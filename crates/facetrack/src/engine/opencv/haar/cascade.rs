@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A boosted cascade of Haar-like features, as it is in the file.
 
-/// The trees of a stage vote. A window that passes all stages shows a face.
+/// A cascade. The trees of a stage vote; a window that passes all stages shows a face.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cascade {
     /// Width and height of the window that features lie in, px.
@@ -37,18 +37,18 @@ pub struct Node<F> {
     pub feature: F,
     /// Bound between the children.
     pub threshold: f32,
-    /// Where a value below the bound leads to.
+    /// Next step for a value below the bound.
     pub below: Child,
-    /// Where any other value leads to.
+    /// Next step for any other value.
     pub above: Child,
 }
 
-/// Where a decision leads to.
+/// Next step after a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Child {
-    /// To another node of the tree.
+    /// Another node of the tree.
     Node(usize),
-    /// To a vote.
+    /// A vote.
     Leaf(usize),
 }
 

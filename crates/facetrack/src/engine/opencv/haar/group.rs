@@ -133,7 +133,7 @@ fn most_apart(a: &Detection, b: &Detection) -> f64 {
     TOLERANCE * size * 0.5
 }
 
-/// `SimilarRects`.
+/// Returns true if two detections are similar: OpenCV's `SimilarRects`.
 fn similar(a: &Detection, b: &Detection) -> bool {
     let most = most_apart(a, b);
     let near = |a: i32, b: i32| f64::from((a - b).abs()) <= most;

@@ -32,7 +32,7 @@ pub(super) enum Plane {
 }
 
 impl Layout {
-    /// For `rows` rows of cells over images of up to `width` pixels.
+    /// Creates a layout for `rows` rows of cells over images of up to `width` pixels.
     pub(super) fn new(step: usize, width: usize, rows: usize) -> Self {
         Self {
             step,
@@ -131,7 +131,7 @@ impl Integral {
     }
 }
 
-/// Even columns to the first half of `cells`, odd ones to the second.
+/// Copies even columns to the first half of `cells`, and odd ones to the second.
 #[inline(always)]
 fn deinterleave(row: &[i32], cells: &mut [i32]) {
     let (even, odd) = cells.split_at_mut(cells.len() / 2);

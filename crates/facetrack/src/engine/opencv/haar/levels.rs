@@ -14,9 +14,9 @@ pub(super) struct Level {
     pub size: [usize; 2],
     /// Distance of neighbouring windows, px.
     pub step: usize,
-    /// Windows start at columns below this.
+    /// Number of columns at which windows may start.
     pub columns: usize,
-    /// Windows start at rows below this.
+    /// Number of rows at which windows may start.
     pub rows: usize,
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Measure {
 }
 
 impl Program {
-    /// `cascade` on integrals of `layout`.
+    /// Prepares `cascade` for integrals of `layout`.
     pub(super) fn new(cascade: &Cascade, layout: &Layout) -> Self {
         let [width, height] = cascade.window;
         let measures: Vec<Measure> = cascade

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Evaluates the windows of a row, 16 at a time.
 //!
-//! As OpenCV does, window by window (`CascadeClassifierInvoker`, `HaarEvaluator::setWindow` and
-//! `predictOrdered`), so does each lane here. Sums of pixels are exact integers, and all other
-//! values keep OpenCV's order and precision.
+//! Each lane does the same as OpenCV does for each window (`CascadeClassifierInvoker`,
+//! `HaarEvaluator::setWindow` and `predictOrdered`). Sums of pixels are exact integers, and all
+//! other values keep OpenCV's order and precision.
 
 use fearless_simd::{Simd, f32x16, f64x8, i32x16, prelude::*};
 
@@ -141,7 +141,7 @@ fn splat<S: Simd>(simd: S, value: f64) -> Doubles<S> {
     (f64x8::splat(simd, value), f64x8::splat(simd, value))
 }
 
-/// `HaarEvaluator::OptFeature::calc`.
+/// Measures a feature: `HaarEvaluator::OptFeature::calc`.
 #[inline(always)]
 fn measure<S: Simd>(simd: S, measure: &Measure, window: &[i32]) -> f32x16<S> {
     let [first, second, third] = &measure.rects;
@@ -153,8 +153,8 @@ fn measure<S: Simd>(simd: S, measure: &Measure, window: &[i32]) -> f32x16<S> {
     value + weigh(simd, window, third, weights[2])
 }
 
-/// A term of a measure. This and the next are no closures, because the tests' builds do not inline
-/// those, which makes the search three times as slow.
+/// A term of a measure. This and the next function are not closures, because debug builds do not
+/// inline closures, which makes the search three times as slow.
 #[inline(always)]
 fn weigh<S: Simd>(simd: S, window: &[i32], corners: &Corners, weight: f32) -> f32x16<S> {
     f32x16::float_from(sum(simd, window, corners)) * weight
@@ -171,7 +171,7 @@ fn lanes<S: Simd>(simd: S, window: &[i32], first: u32) -> i32x16<S> {
     i32x16::from_slice(simd, &window[first as usize..][..LANES])
 }
 
-/// The window after one that fails the first stage is skipped: `CascadeClassifierInvoker`.
+/// Skips the window after one that fails the first stage: `CascadeClassifierInvoker`.
 ///
 /// So of consecutive windows that fail, the second, fourth … are skipped, and also the window after
 /// them if their number is odd. An addition finds the ends of all such runs: its carry passes

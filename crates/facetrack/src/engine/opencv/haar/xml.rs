@@ -25,7 +25,8 @@ const WINDOW_SIDE: RangeInclusive<usize> = 3..=256;
 /// Maximum number of nodes of a tree. OpenCV's cascades have up to 3.
 pub(crate) const MAX_TREE_NODES: usize = 8;
 
-/// Subtracted from a stage's threshold: `THRESHOLD_EPS` in `CascadeClassifierImpl::Data::read`.
+/// Number that is subtracted from a stage's threshold: `THRESHOLD_EPS` in
+/// `CascadeClassifierImpl::Data::read`.
 const THRESHOLD_EPS: f32 = 1e-5;
 
 /// Maximum number of numbers in an element, as in a tree's nodes.
@@ -37,7 +38,7 @@ const MAX_RECTS: usize = 3;
 /// The cascade in `xml`.
 ///
 /// # Errors
-/// The reason, as text.
+/// Returns the reason why the text is not a valid cascade.
 pub(crate) fn read(xml: &[u8]) -> Result<Cascade, String> {
     let text = std::str::from_utf8(xml).map_err(|_| "it is not UTF-8 text".to_owned())?;
     if text.matches('=').nth(MAX_EQUALS).is_some() {
@@ -159,8 +160,8 @@ fn tree_of(element: Element, features: usize) -> Result<Tree<usize>, String> {
     })
 }
 
-/// Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their children, so trees
-/// end.
+/// Reads a child. Numbers above 0 are nodes, 0 and below are leaves. Nodes come before their
+/// children, so trees end.
 fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     let place = index(number.abs())?;
     if number > 0.0 && place > own && place < count {
@@ -172,8 +173,8 @@ fn child_of(number: f64, own: usize, count: usize) -> Result<Child, String> {
     Err(format!("node {own} of {count} leads to {number}"))
 }
 
-/// If all trees have one node, OpenCV takes the first leaf for values below the bound, whatever the
-/// node says: `predictOrderedStump`.
+/// Orders the leaves of trees with one node. If all trees have one node, OpenCV takes the first
+/// leaf for values below the bound, whatever the node says: `predictOrderedStump`.
 fn order_leaves_of_stumps(stages: &mut [Stage]) {
     let trees = || stages.iter().flat_map(|stage| &stage.trees);
     if trees().any(|tree| tree.nodes.len() > 1) {

@@ -27,7 +27,7 @@ pub(super) struct Level<'a> {
     pub values: &'a [f32],
 }
 
-/// A cell whose score is high enough.
+/// A cell with a sufficient score.
 struct Candidate {
     score: f32,
     level: usize,
@@ -95,7 +95,7 @@ impl Level<'_> {
     }
 }
 
-/// The original compares boxes whose corner and sides are cut to whole pixels.
+/// Rounds corner and sides of a box down to whole pixels, as the original does for comparisons.
 fn whole_pixels(bbox: &Rect) -> Rect {
     let [x, y, width, height] = [bbox.x, bbox.y, bbox.width, bbox.height].map(f32::trunc);
     Rect::new(x, y, width, height)
@@ -104,7 +104,7 @@ fn whole_pixels(bbox: &Rect) -> Rect {
 /// Lower bound of both logits of a cell whose score, the root of a product of two numbers up to 1,
 /// is at least `min_score`.
 fn least_logit(min_score: f32) -> f32 {
-    /// More than the rounding error of a logit of `MAX_PROBABILITY` in `f32`.
+    /// Margin for rounding: more than the rounding error of a logit of `MAX_PROBABILITY` in `f32`.
     const SLACK: f32 = 0.01;
     const MAX_PROBABILITY: f32 = 0.99;
     let probability = (min_score.max(0.0) * min_score).min(MAX_PROBABILITY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Makes the published graph one that takes images of any size, red first, and runs faster.
+//! Rewrites the published graph into one that takes images of any size, red first, and runs faster.
 //!
 //! The file says 640×640, but no node depends on it. Each level of the pyramid has four heads of
 //! two convolutions, the second with one filter per channel, that read the same features and yield
@@ -39,7 +39,7 @@ pub(super) fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// OpenCV shows the network images whose blue comes first.
+/// Swaps red and blue: OpenCV gives the network images whose blue comes first.
 fn take_red_first(graph: &mut Graph) -> Result<(), Reason> {
     let [input] = &graph.inputs[..] else {
         return Err(format!("{} inputs", graph.inputs.len()));
@@ -58,7 +58,7 @@ fn take_red_first(graph: &mut Graph) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Makes one head of the four at `stride`, and returns its output.
+/// Merges the four heads at `stride` into one, and returns its output.
 fn merge(graph: &mut Graph, stride: usize) -> Result<Value, Reason> {
     let mut pointwise = Vec::new();
     let mut depthwise = Vec::new();

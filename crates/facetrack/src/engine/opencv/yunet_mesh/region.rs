@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Region that the landmark network is shown of a face that YuNet found. Everything is in image
-//! pixels.
+//! Region that the landmark network receives for a face of YuNet. All values are in image pixels.
 //!
 //! MediaPipe uses two regions for a face: in single images the region around its detector's box, in
 //! videos, from a face's second frame on, the region around its last landmarks. Both were measured
@@ -38,8 +37,8 @@ const DOWN: f32 = 0.07;
 /// mistakes heads for upright ones, and the landmark network finds no face.
 const TURNED: f32 = 0.2;
 
-/// The square around a detection, rotated so that the eyes are level; `None` for a detection
-/// without eyes.
+/// The square around a detection, rotated so that the eyes are on a horizontal line; `None` for a
+/// detection without eyes.
 pub(super) fn around(detection: &Detection) -> Option<RotatedRect> {
     let [left_eye, right_eye, ..] = detection.key_points[..] else {
         return None;

@@ -13,10 +13,10 @@ use crate::observation::Features;
 /// Name of the file format.
 const SCHEMA: &str = "facetrack-openseeface-calibration";
 
-/// Increases with each change that earlier readers do not understand.
+/// Version of the format. It increases with each change that earlier readers do not understand.
 const VERSION: u32 = 1;
 
-/// The beginning of errors of texts that are no calibration.
+/// Beginning of the error for a text that is not a calibration.
 const OTHER: &str = "this is not a calibration of the engine openseeface";
 
 /// Fields of every version.
@@ -54,7 +54,7 @@ pub(crate) fn write<'a>(faces: impl Iterator<Item = &'a Expression>) -> String {
 /// Reads the result of [`write`].
 ///
 /// # Errors
-/// The reason, if the text is no calibration of this version or is damaged.
+/// Returns the reason if the text is not a calibration of this version, or is damaged.
 pub(crate) fn read(text: &str) -> Result<Vec<Expression>, String> {
     let Header { schema, version } = parse(text)?;
     if schema != SCHEMA {

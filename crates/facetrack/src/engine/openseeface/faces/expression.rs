@@ -22,7 +22,7 @@ const FINE: [usize; 6] = [2, 4, 5, 7, 9, 11];
 /// The features of a face.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expression {
-    /// In the order of [`Features::NAMES`].
+    /// Features in the order of [`Features::NAMES`].
     pub(super) features: [Feature; 14],
     /// Time since the face was first seen, s.
     pub(super) learned: f64,
@@ -37,7 +37,7 @@ pub(crate) struct Lesson {
     /// limit.
     pub time: f32,
     /// True if there are 66 landmarks, as at level 2 of the original's `feature_level`. Level 1 has
-    /// only 30, and some of them stand for several of the 66.
+    /// only 30, some of which stand for several of the 66.
     pub is_fine: bool,
 }
 
@@ -74,8 +74,8 @@ impl Expression {
         self.counted = None;
     }
 
-    /// Adds the time since the last call, whether the face was visible or not; returns whether the
-    /// range is still learned.
+    /// Adds the time since the last call, including time without the face. Returns
+    /// [`Learning::Open`] while the range is learned.
     fn learning(&mut self, time: Duration, lesson: &Lesson) -> Learning {
         let last = self.counted.replace(time).unwrap_or(time);
         self.learned += time.saturating_sub(last).as_secs_f64();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::remedian::Remedian;
 
-/// Share of the last value in the next: `alpha` in `Feature.__init__`, like the next two.
+/// Share of the last value in the next: `alpha` in `Feature.__init__`, as are the next two.
 const INERTIA: f32 = 0.2;
 
 /// Maximum decay of an extreme, relative to its distance from the median: `hard_factor`.
@@ -14,10 +14,10 @@ const RETREAT: f32 = 0.15;
 /// Share of the remaining decay in each frame: `decay`.
 const DECAY: f32 = 0.001;
 
-/// Whether a range is still learned.
+/// State of learning a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Learning {
-    /// Every measure counts.
+    /// Every measure changes the range.
     Open,
     /// The range does not change.
     Closed,

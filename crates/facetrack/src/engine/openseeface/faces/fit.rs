@@ -12,12 +12,12 @@ use crate::observation::HeadPose;
 /// `estimate_depth` in `tracker.py`.
 const EYEBALL_DEPTH: f64 = 0.385;
 
-/// From the original's axes (down, right, away) to the axes of [`HeadPose`] (right, up, towards the
-/// viewer).
+/// Conversion from the original's axes (down, right, away) to the axes of [`HeadPose`] (right, up,
+/// towards the viewer).
 const HOUSE_FROM_CAMERA: Matrix3<f64> = Matrix3::new(0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, -1.0);
 
-/// From a head that is not turned, its left side on the right of the image, to the model, whose x
-/// points the other way.
+/// Conversion from a head that is not turned, with its left side on the right of the image, to the
+/// model, whose x points the other way.
 const MODEL_FROM_HEAD: Matrix3<f64> = Matrix3::new(-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0);
 
 /// Positions of the 66 landmarks, then of the pupils, right before left: (row, column), px.
@@ -27,7 +27,7 @@ pub(super) type Places = [Vector2<f64>; model::LANDMARKS + 2];
 /// before left.
 pub(super) type Points = [Vector3<f64>; model::POINTS.len()];
 
-/// A model in front of a camera, or behind it.
+/// A fitted model in front of a camera, or behind it.
 pub(super) struct Fit<'a> {
     camera: &'a Camera,
     /// Camera from model.

@@ -17,10 +17,10 @@ type Column = SVector<f64, 12>;
 
 /// The shortest `x` among the least-squares solutions of `a·x = b`.
 ///
-/// The columns of `a` are made orthogonal by rotations of pairs (Hestenes' one-sided Jacobi
-/// method), which, unlike methods that use a bidiagonal matrix, protects small singular values from
-/// the rounding of large ones. The first step of the pose depends on that: its equations span
-/// thirty orders of magnitude.
+/// Makes the columns of `a` orthogonal by rotations of pairs (Hestenes' one-sided Jacobi method).
+/// Unlike methods that use a bidiagonal matrix, it protects small singular values from the rounding
+/// of large ones. The first step of the pose depends on that: its equations span thirty orders of
+/// magnitude.
 pub(super) fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
     let mut columns: [Column; 6] = std::array::from_fn(|i| {
         let mut column = Column::ith(6 + i, 1.0);
@@ -44,7 +44,7 @@ pub(super) fn solve(a: &Matrix6<f64>, b: &Vector6<f64>) -> Vector6<f64> {
     x
 }
 
-/// Makes each pair of columns orthogonal; returns whether any pair was not.
+/// Makes each pair of columns orthogonal. Returns true if any pair was not.
 fn sweep(columns: &mut [Column; 6]) -> bool {
     let mut changed = false;
     for i in 0..5 {
@@ -70,8 +70,8 @@ fn sweep(columns: &mut [Column; 6]) -> bool {
 
 /// Root of the sum of the squares of two numbers that are not negative.
 ///
-/// With `libm::hypot`, whose last digit differs, the search for the pose takes another way through
-/// the first frames of a face than in the recordings of the original.
+/// This is not `libm::hypot`: with its different last digit, the search for the pose in the first
+/// frames of a face differs from the recordings of the original.
 fn hypotenuse(a: f64, b: f64) -> f64 {
     let (shorter, longer) = if a > b { (b, a) } else { (a, b) };
     if longer == 0.0 {

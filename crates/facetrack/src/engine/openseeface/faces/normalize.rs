@@ -8,11 +8,11 @@ use super::fit::Points;
 use super::measure::mean;
 use super::model;
 
-/// Pairs whose distances across are the width of a face: ends of the outline, and the corners of
-/// each eye.
+/// Pairs whose horizontal distances measure the width of a face: ends of the outline, and the
+/// corners of each eye.
 const ACROSS: [[usize; 2]; 3] = [[0, 16], model::EYES[0], model::EYES[1]];
 
-/// Pairs whose distances are the height of a nose: its bridge from top to bottom.
+/// Pairs whose distances measure the length of the nose: its bridge from top to bottom.
 const DOWN: [[usize; 2]; 3] = [[27, 28], [28, 29], [29, model::NOSE]];
 
 /// The points with the tip of the nose at the origin, its bridge upright, and width and height

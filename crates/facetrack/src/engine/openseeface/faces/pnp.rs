@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Finds the pose at which a camera sees a model's points at given positions.
 //!
-//! OpenCV's `solvePnP` (`SOLVEPNP_ITERATIVE` with a first guess) as of version 4.12, step by step.
-//! The original starts it with the model's origin at the camera, where the equations are singular.
-//! The steps determine where the search goes from there, and whether it gets stuck
+//! This follows OpenCV's `solvePnP` (`SOLVEPNP_ITERATIVE` with a first guess) of version 4.12 step
+//! by step. The original starts it with the model's origin at the camera, where the equations are
+//! singular. The steps determine where the search goes from there, and whether it gets stuck
 //! (`findExtrinsicCameraParams2` in `calibration_base.cpp`, `CvLevMarq` in `compat_ptsetreg.cpp`).
 
 use std::f32::consts::{FRAC_1_SQRT_2, PI};
@@ -25,12 +25,12 @@ const MIN_DAMPING: i32 = -16;
 const MAX_DAMPING: i32 = 16;
 
 /// A rotation and a translation, in single precision as the original keeps them from frame to
-/// frame. By default it is at the camera, without rotation.
+/// frame. The default is at the camera, without rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pose {
-    /// Axis times angle, radians.
+    /// Rotation: axis times angle, radians.
     pub rotation: Vector3<f32>,
-    /// In units of the model.
+    /// Translation in units of the model.
     pub translation: Vector3<f32>,
 }
 
@@ -50,7 +50,7 @@ impl Pose {
         Vector6::new(r.x, r.y, r.z, t.x, t.y, t.z)
     }
 
-    /// `None` if a value is not finite.
+    /// Converts parameters to a pose; `None` if a value is not finite.
     fn from_parameters(parameters: &Vector6<f64>) -> Option<Self> {
         let parameters = parameters.map(|value| value as f32);
         let is_finite = parameters.iter().all(|value| value.is_finite());
@@ -86,14 +86,14 @@ impl Camera {
         point.xy() * inverse_depth(point) * self.focal_length + self.principal
     }
 
-    /// The point at `depth` that it sees at (row, column).
+    /// Returns the point at `depth` that the camera sees at (row, column).
     pub(super) fn unproject(&self, image: &Vector2<f64>, depth: f64) -> Vector3<f64> {
         let ray = (image - self.principal) / self.focal_length;
         (ray * depth).push(depth)
     }
 }
 
-/// 1 for a point in the plane of the camera, as in `projectPoints`.
+/// Inverse of a point's depth; 1 for a point in the plane of the camera, as in `projectPoints`.
 fn inverse_depth(point: &Vector3<f64>) -> f64 {
     if point.z == 0.0 { 1.0 } else { 1.0 / point.z }
 }

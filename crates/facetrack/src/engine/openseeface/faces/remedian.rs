@@ -16,7 +16,7 @@ const MAX_LEVELS: usize = 7;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Remedian {
-    /// Each shorter than [`FULL`], the last one not empty.
+    /// Levels, each shorter than [`FULL`]; the last one is not empty.
     levels: Vec<Vec<f32>>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Rotations as axis and angle, as quaternion and as angles.
+//! Converts rotations between matrix, axis and angle, quaternion, and angles.
 
 use nalgebra::{Matrix3, Vector2, Vector3};
 
@@ -63,8 +63,8 @@ pub(super) fn quaternion(m: &Matrix3<f64>) -> [f64; 4] {
     components.map(|component| component * 0.5 / square.sqrt())
 }
 
-/// The rotation in a plane of the axes that takes (sin, cos) to (0, its length), as its cosine and
-/// sine; none for a `sin` of 0. Its negative is the rotation by another half turn.
+/// Returns cosine and sine of the rotation that turns (sin, cos) to (0, length); no rotation if
+/// `sin` is 0. The negative is the rotation by another half turn.
 fn removing(sin: f64, cos: f64) -> Vector2<f64> {
     if sin.abs() <= EPSILON {
         return Vector2::x();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Pixels that networks are shown.
+//! Selects the pixels that networks receive.
 
 use crate::geometry::{Point, Rect, RotatedRect, Size};
 use crate::sample::{Border, Crop, ValueRange, Window};
@@ -27,7 +27,7 @@ pub(super) fn around(face: &Rect, [width, height]: [usize; 2]) -> Option<Window>
     between(corners, [width, height]).filter(|w| w.width >= LEAST && w.height >= LEAST)
 }
 
-/// The pixels from one corner to the other, the second excluded; `None` without any.
+/// The pixels from one corner to the other, the second excluded; `None` if the region is empty.
 pub(super) fn between(corners: [[f64; 2]; 2], size: [usize; 2]) -> Option<Window> {
     let [[left, top], [right, bottom]] = corners.map(|corner| clamp_to_image(corner, size));
     let window = Window {

@@ -64,7 +64,7 @@ impl GazeNetwork {
         })
     }
 
-    /// Puts both eyes into the network's input; returns whether that was possible.
+    /// Puts both eyes into the network's input; returns true if that was possible.
     fn show(&mut self, image: &ImageView<'_>, eyes: &[Eye; 2]) -> bool {
         let inputs = self.network.input().chunks_exact_mut(EYE_INPUT);
         inputs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Merges several measurements of one face: `group_rects` and what follows in `predict` in
+//! Merges several measurements of one face: `group_rects` and the following steps of `predict` in
 //! `tracker.py`.
 
 use crate::geometry::Rect;
@@ -20,7 +20,7 @@ pub(super) struct Candidate {
     pub landmarks: Landmarks,
     /// The mean score.
     pub confidence: f32,
-    /// How the window was found.
+    /// Origin of the window.
     pub origin: Origin,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn best(candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
 }
 
 /// The group of each box. A box moves the boxes that it overlaps into its own group, even out of
-/// another one. Boxes that these overlapped there stay behind.
+/// another one. Boxes of that group that only these overlapped stay in it.
 fn groups(boxes: &[Rect]) -> Vec<usize> {
     let mut groups = vec![None; boxes.len()];
     for (index, bbox) in boxes.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Heat maps and the offsets that come with them.
+//! Heat maps and their offsets.
 
 /// Minimum distance of a value from 0 and 1 before its logit is taken: `logit` in `tracker.py`.
 const MARGIN: f32 = 1e-7;
@@ -7,9 +7,9 @@ const MARGIN: f32 = 1e-7;
 /// The hottest cell of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Peak {
-    /// Its index.
+    /// Index of the cell.
     pub cell: usize,
-    /// Its value.
+    /// Value of the cell.
     pub value: f32,
 }
 

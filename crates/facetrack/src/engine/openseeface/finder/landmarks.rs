@@ -22,7 +22,8 @@ const AMONG_30: [usize; 66] = [
     24, 25, 25, 25, 26, 26, 27, 27, 27, 24, 24, 28, 28, 28, 26, 29, 29, 29, // mouth
 ];
 
-/// A face of the model -1 has the mean score of its worst landmarks, if that is below a minimum.
+/// Number of landmarks with the lowest scores. A face of the model -1 has their mean score, if that
+/// is below a minimum.
 const WORST: usize = 3;
 const LEAST_OF_WORST: f32 = 0.65;
 
@@ -47,7 +48,7 @@ impl LandmarkNetwork {
         window: Window,
     ) -> Result<Option<(Landmarks, f32)>, ModelError> {
         let side = self.peaks.contract.input;
-        // `preprocess` in `tracker.py` resizes floats. The other networks are shown resized bytes.
+        // `preprocess` in `tracker.py` resizes floats. The other networks get resized bytes.
         let crop = Crop {
             levels: Levels::Exact,
             ..crop::shown(window, side, side)

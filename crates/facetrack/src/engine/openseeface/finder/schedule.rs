@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Decides when whole frames are searched, and how long a lost face is searched for at its last
-//! position.
+//! Decides in which frames the whole picture is searched, and for how many frames a lost face is
+//! searched at its last position.
 
 use crate::engine::openseeface::Settings;
 
@@ -38,8 +38,8 @@ impl Schedule {
         is_due && !is_full
     }
 
-    /// Counts the faces found in the frame; returns whether the positions of the previous faces are
-    /// kept, which they are for a while if there are no faces.
+    /// Counts the faces found in the frame. Returns true if the positions of the previous faces are
+    /// kept, as they are for some frames without a face.
     pub(super) fn keeps(&mut self, found: usize) -> bool {
         if found > 0 {
             self.missed = 0;

@@ -4,7 +4,7 @@
 //! The picture of the face is rotated around a corner of the eye until both corners are on one row,
 //! and the picture of the eye is cut out of it. As in the original, positions are rounded to whole
 //! pixels, and the rotated picture to whole levels, before it is resized for the network. Without
-//! this rounding the pupil would be found elsewhere.
+//! this rounding, the pupil would be found at another position.
 
 use std::f64::consts::TAU;
 
@@ -28,7 +28,7 @@ const CORNERS: [[usize; 2]; 2] = [[36, 39], [42, 45]];
 /// Larger eyes are sampled more coarsely, which limits their cost.
 const MOST: usize = 256;
 
-/// Which eye: the network was trained on right ones, and sees left ones in a mirror.
+/// Side of an eye. The network was trained on right eyes; left eyes are mirrored for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Right,
@@ -143,7 +143,7 @@ fn turned(pivot: [f64; 2], point: [f64; 2], angle: f64) -> [f64; 2] {
 pub(super) struct Patch {
     /// Output of the resampler.
     levels: Vec<f32>,
-    /// The same in bytes, columns as rows.
+    /// The same picture in bytes, transposed.
     pixels: Vec<u8>,
 }
 
