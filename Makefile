@@ -102,12 +102,13 @@ test: test-packages ## Run every test; sets up what is missing first
 test-packages: packages
 	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
 
-lint: ## Check formatting, lints, types and documentation, and that library and command need no GStreamer
+lint: ## Check formatting, lints, types, spelling and documentation, and that the library needs no GStreamer
 	cargo fmt --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 	scripts/python.sh tests sh -c 'cd python && ruff check . && ruff format --check . && mypy'
+	scripts/python.sh tests typos
 	tree=$$(cargo tree --locked --package facetrack --package facetrack-cli --edges normal) && ! echo "$$tree" | grep gstreamer
 
 features: ## Check the library with each engine alone, by default, and with everything, and the plugin without GPU
