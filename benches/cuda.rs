@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 /// Prints the table.
 ///
 /// # Errors
-/// The options that failed or missed the bar, or why there is no table.
+/// Returns the options that failed or missed the bar, or the reason why the table cannot be made.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let arguments = read_arguments(arguments)?;
     let gpu = FreeMemory::of(&arguments);
@@ -215,8 +215,8 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Where the engine runs with `tuning`: on a GPU that passed the checks, or on the CPU if that was
-/// requested.
+/// Device on which the engine runs with `tuning`: a GPU that passed the checks, or the CPU if that
+/// was requested.
 fn placement(arguments: &Arguments, tuning: CudaTuning) -> Result<Placement, Box<dyn Error>> {
     if arguments.device == DeviceChoice::Cpu {
         return Ok(Placement::Cpu);

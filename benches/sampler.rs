@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// How a format is given to the resampler.
+/// Form in which a format is given to the resampler.
 #[derive(Clone, Copy)]
 enum Format<'a> {
     Common(PixelFormat),

@@ -24,7 +24,7 @@ use gstfacetrack::meta::{FaceTrackMeta, Fit};
 /// Between the analysis and the application.
 const ELEMENTS: &str = "videoscale ! video/x-raw,width=480,height=480,pixel-aspect-ratio=1/1";
 
-/// How long a frame is waited for before the bus is asked whether there is an error.
+/// Time to wait for a frame before the bus is checked for an error.
 const PATIENCE: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
 /// A part of a frame, 3 bytes a pixel.

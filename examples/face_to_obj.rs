@@ -17,7 +17,7 @@ use facetrack_assets::locate::SearchPaths;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// How long a frame is waited for before the bus is asked whether there is an error.
+/// Time to wait for a frame before the bus is checked for an error.
 const PATIENCE: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
 fn main() -> ExitCode {

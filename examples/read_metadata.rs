@@ -13,7 +13,7 @@ use facetrack::report::FrameReport;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// How long a frame is waited for before the bus is asked whether there is an error.
+/// Time to wait for a frame before the bus is checked for an error.
 const PATIENCE: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
 fn main() -> ExitCode {
@@ -102,7 +102,7 @@ fn print(pts: Option<gst::ClockTime>, report: &FrameReport) {
     }
 }
 
-/// How happy a fitted 3-D face is.
+/// Strength of the expression "happiness" of a fitted 3-D face.
 fn happiness(fit: &MorphableFit) -> Option<f32> {
     let index = fit
         .expression_names

@@ -95,7 +95,7 @@ impl Parity {
         }
     }
 
-    /// Whether the bar is met.
+    /// Returns true if the bar is met.
     pub fn is_met(&self) -> bool {
         self.unmatched == 0 && self.distance <= MAX_DISTANCE && self.cosine >= MIN_COSINE
     }

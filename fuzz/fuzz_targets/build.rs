@@ -18,7 +18,7 @@ const CHANNELS: usize = 20;
 const SIDE: usize = 4;
 const STEPS: usize = 12;
 
-/// Where a graph comes from: each reader yields other operators.
+/// Reader of a graph; each yields other operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Tflite,

@@ -133,7 +133,7 @@ fn fit(seed: f32) -> ModelFit {
     }
 }
 
-/// With every vertex of the Surrey Face Model.
+/// Returns a fit with every vertex of the Surrey Face Model.
 fn morphable(seed: f32) -> MorphableFit {
     let names = [
         "anger",
@@ -382,7 +382,7 @@ fn morphable_of(face: &Observation) -> MorphableFit {
     fit.expect("no failure")
 }
 
-/// As a reader does it that shows the picture twice as wide and three times as high.
+/// The reader shows the picture twice as wide and three times as high.
 #[test]
 fn a_fitted_model_is_the_same_part_of_the_picture_at_every_size() {
     let mut case = report(vec![bare_face()]);
@@ -439,7 +439,7 @@ fn a_contour_is_the_same_part_of_the_picture_at_every_size() {
     assert_eq!(shown.embedding, measured.embedding);
 }
 
-/// Who was not measured has no field that could be taken for a measurement.
+/// A face without a measurement has no field that could be read as one.
 #[test]
 fn what_was_not_measured_is_absent() {
     let buffer = buffer_with(&report(vec![bare_face()]));
@@ -449,7 +449,7 @@ fn what_was_not_measured_is_absent() {
     assert_eq!(fields, ["id", "x", "y", "width", "height", "origin"]);
 }
 
-/// As one that an older plugin wrote.
+/// An older plugin wrote the metadata.
 #[test]
 fn a_source_that_tells_less_is_read() {
     let told = report(vec![]);
@@ -481,7 +481,7 @@ fn a_mesh_is_written_once() {
     assert_eq!(original.1, 3448 * 3 * 4);
 }
 
-/// Who makes a record may not know; who reads it decides.
+/// The writer does not check numbers; the reader does.
 #[test]
 fn numbers_that_are_not_finite_come_back_as_they_went() {
     let mut face = bare_face();
@@ -500,7 +500,7 @@ fn numbers_that_are_not_finite_come_back_as_they_went() {
     assert_eq!(back.residual, f32::NEG_INFINITY);
 }
 
-/// As plugins before version 2 of the metadata wrote them.
+/// Plugins before version 2 of the metadata used these names.
 #[test]
 fn secondary_landmarks_are_read_by_their_older_names() {
     let whole = report(vec![full_face(1, 0.7)]);
@@ -521,7 +521,7 @@ fn secondary_landmarks_are_read_by_their_older_names() {
     assert_same(&back.expect("a report"), &whole);
 }
 
-/// As one that an older plugin wrote.
+/// An older plugin wrote the metadata.
 #[test]
 fn blendshapes_of_no_known_source_are_measured() {
     let mut face = bare_face();
@@ -553,7 +553,7 @@ fn a_second_report_takes_the_place_of_the_first() {
     assert_eq!(types, ["car", "face"]);
 }
 
-/// As an element does that gets a frame which a tee has shared.
+/// The buffer is copied, as by an element that gets a frame from a tee.
 #[test]
 fn a_copied_report_can_be_replaced_too() {
     let first = buffer_with(&report(vec![bare_face()]));

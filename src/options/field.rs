@@ -46,7 +46,7 @@ fields! {
     bool: bool, boolean, |on| *on, |on| on;
     u32: u32, uint, |number| *number, |number| number;
     usize: u32, uint, |number| uint(*number), |number| number as usize;
-    // 0 is no limit.
+    // 0 means no limit.
     Option<usize>: u32, uint, |limit| limit.map_or(0, uint), |limit| (limit > 0).then_some(limit as usize);
     Option<f32>: f64, double, |limit| limit.map_or(0.0, decimal), |limit| (limit > 0.0).then_some(limit as f32);
     // None reads as -1. Setting -1 stores Some(-1), which differs from an unset option.

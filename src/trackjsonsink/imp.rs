@@ -197,7 +197,8 @@ impl TrackJsonSink {
         })
     }
 
-    /// Ends the record. `false` when that fails: an error is posted, and the end goes no further.
+    /// Ends the record. Returns false if that fails: an error is posted, and the end-of-stream is
+    /// not passed on.
     fn finish(&self) -> bool {
         let state = std::mem::replace(&mut *lock(&self.state), State::Finished);
         let State::Recording(mut recording) = state else {

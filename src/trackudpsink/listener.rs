@@ -27,7 +27,7 @@ pub(super) struct Listener {
 /// The address where receivers may ask.
 ///
 /// # Errors
-/// Returns an error if `listen` is no address.
+/// Returns an error if `listen` is not an address.
 pub(super) fn address(listen: &str) -> Result<SocketAddr, String> {
     let address = listen.parse::<IpAddr>().map_err(|_| {
         format!(

@@ -16,7 +16,7 @@ pub(super) struct Receiver {
 /// A receiver of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Destination {
-    /// Its address, with the port for the first face.
+    /// Address of the receiver, with the port for the first face.
     pub(super) address: SocketAddr,
     /// The form of iFacialMocap's text that it reads.
     pub(super) version: Version,
@@ -54,8 +54,8 @@ fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it has no address"))
 }
 
-/// A socket that is not connected: so a receiver that is not there yet, or away for a while, is no
-/// error of a later packet.
+/// A socket that is not connected: so a receiver that does not run yet, or is stopped for a while,
+/// causes no error of a later packet.
 fn open(to: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

@@ -65,7 +65,7 @@ fn one_of<T: Copy>(noise: &mut Noise, choices: &[T]) -> Option<T> {
     rounds::one_in(noise, 3).then(|| *pick(noise, choices))
 }
 
-/// With a description that is wrong, as likely as not.
+/// Adds a description that is often wrong.
 fn misdescribed(noise: &mut Noise, mut buffer: gst::Buffer, info: &VideoInfo) -> gst::Buffer {
     let formats = [
         info.format(),
@@ -113,7 +113,7 @@ fn cut(noise: &mut Noise, buffer: &gst::Buffer) -> gst::Buffer {
     region(buffer, 0..size)
 }
 
-/// In several pieces of memory.
+/// Splits a buffer into several pieces of memory.
 fn scattered(noise: &mut Noise, buffer: &gst::Buffer) -> gst::Buffer {
     let [a, b] = [(); 2].map(|()| noise.below(buffer.size() + 1));
     let (a, b) = (a.min(b), a.max(b));
@@ -132,7 +132,7 @@ fn region(buffer: &gst::Buffer, range: Range<usize>) -> gst::Buffer {
     part
 }
 
-/// With room around rows and planes.
+/// Adds space around rows and planes.
 fn spread(noise: &mut Noise, buffer: &gst::Buffer, info: &VideoInfo) -> gst::Buffer {
     let (before, after) = (noise.below(40), noise.below(40));
     let number = buffer.offset();
@@ -142,7 +142,7 @@ fn spread(noise: &mut Noise, buffer: &gst::Buffer, info: &VideoInfo) -> gst::Buf
     )
 }
 
-/// With a hidden beginning and end.
+/// Hides the beginning and the end of the memory.
 fn resized(noise: &mut Noise, mut buffer: gst::Buffer) -> gst::Buffer {
     let size = buffer.size();
     let start = noise.below(size + 1);

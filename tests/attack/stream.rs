@@ -221,7 +221,7 @@ pub fn json(path: &Path) -> Json {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// As [`Record::assert_numbered`].
+/// Checks a record like [`Record::assert_numbered`].
 #[track_caller]
 pub fn numbered(record: &Json) -> (u64, u64) {
     let frames = record["frames"].as_array().expect("frames");

@@ -385,7 +385,7 @@ fn ordinary_files_are_complete() {
     }
 }
 
-/// As a download that broke off.
+/// The file is cut off like an interrupted download.
 #[test]
 fn a_file_that_is_cut_off_says_so() {
     if !has_ffmpeg() {
@@ -451,7 +451,7 @@ fn a_damaged_file_says_so() {
     }
 }
 
-/// As phones write it.
+/// The orientation is in the file as phones write it.
 #[test]
 fn the_orientation_of_a_file_is_recorded() {
     if !has_ffmpeg() {
@@ -483,7 +483,7 @@ fn turn(bytes: &mut [u8]) {
     bytes[place..][..upright.len()].copy_from_slice(&matrix([0, ONE, -ONE, 0]));
 }
 
-/// Nothing in a file differs between two runs.
+/// Two runs write the same bytes.
 #[test]
 fn two_records_of_a_file_are_the_same() {
     if !has_ffmpeg() {

@@ -135,7 +135,7 @@ fn yunets_faces_are_fitted() {
     }
 }
 
-/// How far fits are from those to dlib's landmarks.
+/// Differences between fits and the fits to dlib's landmarks.
 #[derive(Default)]
 struct Differences {
     recorded: usize,
@@ -295,7 +295,7 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
     squares.sum::<f32>().sqrt()
 }
 
-/// How far a shape moves from frame to frame in the second half.
+/// Change of a shape from frame to frame in the second half.
 fn unrest(shapes: &[Vec<f32>]) -> f32 {
     let late = &shapes[shapes.len() / 2..];
     let steps: Vec<_> = late

@@ -35,7 +35,7 @@ const KEY_POINTS_MEAN: f32 = 0.5;
 const LANDMARKS_MEAN: f32 = 0.5;
 const SCORES_MEAN: f32 = 0.01;
 
-/// How far what identifies a person, and what is guessed of one, may be off.
+/// Maximum differences of embeddings, and of age and gender.
 struct Limits {
     least_cosine_mean: f32,
     /// Whole years.
@@ -89,7 +89,7 @@ fn find<'a>(
     frames.map(|frame| look_at_rgb(engine, (frame.width, frame.height), &frame.rgb, 0))
 }
 
-/// How far what was seen is from what was recorded.
+/// Differences between measurements and the recording.
 #[derive(Default)]
 struct Comparison {
     recorded: usize,

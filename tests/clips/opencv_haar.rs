@@ -33,7 +33,7 @@ struct Found {
     bbox: [f32; 4],
 }
 
-/// How much of the recordings is found again.
+/// Agreement with the recordings.
 #[derive(Default)]
 struct Agreement {
     frames: usize,

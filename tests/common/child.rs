@@ -6,7 +6,7 @@ use std::process::Command;
 /// Set for such a test: the test's name.
 pub const CHILD: &str = "FACETRACK_TEST_CHILD";
 
-/// Whether this is the process of the test.
+/// Returns true if this is the process of the test.
 pub fn is_child(test: &str) -> bool {
     std::env::var(CHILD).is_ok_and(|name| name == test)
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::skip_for_want_of;
 
-/// Whether ffmpeg is installed; says so otherwise.
+/// Returns true if ffmpeg is installed; otherwise prints that it is missing.
 pub fn has_ffmpeg() -> bool {
     let version = Command::new("ffmpeg")
         .arg("-version")

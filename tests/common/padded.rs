@@ -4,7 +4,7 @@
 use gst_video::prelude::*;
 use gst_video::{VideoFrameFlags, VideoFrameRef, VideoInfo, VideoMeta};
 
-/// What is between rows and planes.
+/// Byte between rows and planes.
 pub const FILLING: u8 = 0xa5;
 
 /// The same frame with `before` bytes ahead of each plane and `after` bytes, which differ from

@@ -54,7 +54,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// It plays `media`, with these properties of `facetrack`.
+    /// Creates a player of `media`, with these properties of `facetrack`.
     pub fn new(media: &Path, properties: &str) -> Self {
         let (pipeline, out) = open(media, &format!("decodebin ! facetrack {properties}"));
         Self { pipeline, out }

@@ -17,7 +17,8 @@ pub fn program(path: &str) -> Tool {
     Tool::new(PYTHON).arg(&file(path).to_string_lossy())
 }
 
-/// Whether there are bindings of a library, which are in `package`; says so otherwise.
+/// Returns true if the bindings of a library are installed; otherwise prints that `package` has
+/// them.
 #[track_caller]
 pub fn has_bindings(library: &str, package: &str) -> bool {
     let import = format!(

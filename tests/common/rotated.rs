@@ -17,7 +17,7 @@ pub struct Rotation {
     matrix: [[i32; 2]; 2],
 }
 
-/// As it is.
+/// No rotation.
 pub const UPRIGHT: Rotation = Rotation {
     tag: "rotate-0",
     back: "identity",
@@ -43,7 +43,7 @@ pub const ROTATIONS: [Rotation; 3] = [
     },
 ];
 
-/// From the type of a track header of version 0 to its matrix.
+/// Bytes from the type of a track header of version 0 to its matrix.
 const MATRIX_OFFSET: usize = 44;
 
 /// Writes the upright frames of `source` without loss as an MP4 file that players have to turn.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::skip_for_want_of;
 
-/// Whether strace is missing or may not trace, with a message.
+/// Returns true if strace is missing or may not trace, with a message.
 pub fn is_missing() -> bool {
     let mut strace = Command::new("strace");
     let traced = strace.args(["-o", "/dev/null", "true"]).status();
@@ -23,7 +23,7 @@ pub struct Fault<'a> {
     pub call: &'a str,
     /// Name of its error.
     pub error: &'a str,
-    /// Which ones of these calls fail, as strace counts them: `3`, or `3+` from the third on.
+    /// Numbers of the calls that fail, in strace's form: `3`, or `3+` from the third on.
     pub when: &'a str,
 }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How variables begin that the plugin listens to.
+/// Prefixes of variables that the plugin reads.
 const LISTENED_TO: [&str; 7] = [
     "STEP5_",
     "TRACKING_",
@@ -165,7 +165,7 @@ impl Running {
         }
     }
 
-    /// Whether it ends well, once it ends.
+    /// Waits for the end of the program. Returns true if it succeeds.
     pub fn ends(&mut self, patience: Duration) -> bool {
         let start = Instant::now();
         loop {
@@ -180,7 +180,7 @@ impl Running {
         self.child.wait().is_ok_and(|status| status.success())
     }
 
-    /// As Ctrl-C does it; the status with which it ends then.
+    /// Interrupts the program like Ctrl-C. Returns its exit status.
     pub fn interrupt(&mut self, patience: Duration) -> Option<i32> {
         let number = self.child.id().to_string();
         let told = Command::new("kill").args(["-INT", &number]).status();

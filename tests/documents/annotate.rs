@@ -123,7 +123,7 @@ fn assert_none_is_lost(frames: &[Frame], originals: &[Frame]) {
     }
 }
 
-/// At the landmarks there is white, far from the face what was there before.
+/// Checks that landmarks are white, and that pixels far from the face are unchanged.
 #[track_caller]
 fn assert_is_drawn(frames: &[Frame], originals: &[Frame]) {
     for (frame, original) in frames.iter().zip(originals) {
@@ -259,7 +259,7 @@ fn a_rotated_video_becomes_an_upright_one() {
     }
 }
 
-/// How long a program may take to begin and to end.
+/// Maximum time for a program to start and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One frame per second is tracked, and each second is reported.

@@ -34,7 +34,7 @@ const STAND_INS: [(&str, &str); 4] = [
 /// The address of an RTSP camera in commands.
 const RTSP_CAMERA: &str = "rtsp://camera.local/live";
 
-/// How commands begin that read records, and the command that writes these.
+/// Prefixes of commands that read records, and the command that writes these.
 const READERS: [(&str, &str); 2] = [
     ("index tracks", "run clips --out tracks"),
     (
@@ -58,7 +58,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of this machine; says what is missing otherwise.
+    /// Finds the files of this machine; otherwise prints what is missing.
     pub fn find() -> Option<Self> {
         let found = Self::look();
         if let Err(missing) = &found {
@@ -96,7 +96,8 @@ impl Files {
         })
     }
 
-    /// Whether the models of a family are there; says so otherwise.
+    /// Returns true if the models of a family are installed; otherwise prints that they are
+    /// missing.
     pub fn have(&self, family: &str) -> bool {
         let there = !self.without.iter().any(|missing| missing == family);
         if !there {
@@ -105,7 +106,8 @@ impl Files {
         there
     }
 
-    /// Whether InsightFace's network of age and gender is there; says so otherwise.
+    /// Returns true if InsightFace's network of age and gender is installed; otherwise prints that
+    /// it is missing.
     pub fn have_ages(&self) -> bool {
         let there = self.pack.as_ref().map(|pack| pack.join("genderage.onnx"));
         let there = there.is_some_and(|file| file.is_file());
@@ -115,7 +117,8 @@ impl Files {
         there
     }
 
-    /// Whether the models of the engine in `command` are there; says so otherwise.
+    /// Returns true if the models of the engine in `command` are installed; otherwise prints that
+    /// they are missing.
     fn are_enough_for(&self, command: &str) -> bool {
         if command.contains("engine=insightface") && self.pack.is_none() {
             eprintln!("SKIPPED: a pack of insightface is missing");
@@ -139,14 +142,14 @@ impl Files {
     }
 }
 
-/// Whether everything that a command decodes or takes from a camera is turned upright.
+/// Returns true if everything that a command decodes or takes from a camera is turned upright.
 pub fn turns_upright(command: &str) -> bool {
     let count = |part: &str| command.matches(part).count();
     let sources = ["decodebin", "jpegdec", "v4l2src", "pipewiresrc"].map(count);
     count("videoconvert ! videoflip video-direction=auto") == sources.iter().sum::<usize>()
 }
 
-/// Whether a command needs the sample clip or the engine's files.
+/// Returns true if a command needs the sample clip or the engine's files.
 pub fn needs_files(command: &str) -> bool {
     let is_tracking = command.contains("facetrack") || command.contains(" examples/");
     is_tracking
@@ -223,9 +226,9 @@ pub fn run(command: &str) -> Option<Finished> {
     Some(tool.arg(&script).run())
 }
 
-/// Whether a launch line ended well, or failed after its end because of rtspsrc: where that is
-/// closed while it still asks for a pause, it cancels its own request and reports this as an error.
-/// One while it plays comes instead of the end.
+/// Returns true if a launch line ended well, or failed after its end because of rtspsrc: if that is
+/// closed while it still requests a pause, it cancels its own request and reports this as an error.
+/// An error during playback replaces the end.
 pub fn came_to_its_end(Finished { success, text }: &Finished) -> bool {
     let ended = text.contains("Got EOS from element") && text.contains("/GstRTSPSrc:");
     *success || ended && errors(text).next().is_none()
@@ -267,7 +270,7 @@ pub fn portrait() -> Option<PathBuf> {
     Some(path)
 }
 
-/// Whether ffmpeg is there; says so otherwise.
+/// Returns true if ffmpeg is installed; otherwise prints that it is missing.
 pub fn has_ffmpeg() -> bool {
     let there = Command::new("ffmpeg").arg("-version").output().is_ok();
     if !there {
@@ -276,7 +279,7 @@ pub fn has_ffmpeg() -> bool {
     there
 }
 
-/// Whether curves can be drawn here; says so otherwise.
+/// Returns true if curves can be drawn here; otherwise prints why not.
 pub fn has_matplotlib() -> bool {
     let there = python::script("import matplotlib").run().success;
     if !there {

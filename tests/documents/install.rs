@@ -23,7 +23,7 @@ fn built(root: &Path) -> PathBuf {
     root.join("built")
 }
 
-/// Where GStreamer searches.
+/// Folder in which GStreamer searches plugins.
 fn plugins_dir() -> PathBuf {
     let output = Command::new("pkg-config")
         .args(["--variable=pluginsdir", "gstreamer-1.0"])
@@ -70,7 +70,7 @@ fn pkg_config_output(path: &Path, argument: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Whether GStreamer finds the plugin without variables that say where, in the home of a user.
+/// Returns true if GStreamer finds the plugin without variables, in the home of a user.
 fn is_found(home: &Path) -> bool {
     let mut inspect = Command::new("gst-inspect-1.0");
     for name in ["GST_PLUGIN_PATH", "GST_PLUGIN_PATH_1_0", "XDG_DATA_HOME"] {

@@ -14,7 +14,7 @@ use crate::pages;
 
 const FOLDER: &str = "docs/pictures";
 
-/// Of all of them, bytes.
+/// Maximum size of all pictures, bytes.
 const MOST_BYTES: u64 = 400_000;
 
 /// Maximum width of a picture on a page, px.
@@ -25,7 +25,7 @@ const MOST_WIDTH: u32 = 800;
 const OTHER: u8 = 40;
 const MOST_OTHERS: f64 = 0.01;
 
-/// How far a curve's point may be from where it was, in points of the SVG.
+/// Maximum shift of a curve's point, in points of the SVG.
 const MOST_SHIFT: f64 = 2.0;
 
 /// Width and height, and red, green and blue of each pixel.

@@ -23,7 +23,8 @@ fn has_bindings() -> bool {
     python::has_bindings("GstVideo", "gir1.2-gst-plugins-base-1.0")
 }
 
-/// How often each value was there, and the same, in the faces behind `line` and in their JSON.
+/// Counts for each value the faces behind `line` that have it, and those with the same value in
+/// their JSON.
 fn compared(line: &str, given: impl Fn(Tool) -> Tool) -> BTreeMap<String, usize> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let json = folder.path().join("faces.json");
@@ -153,7 +154,7 @@ fn values_outlive_their_buffer() {
     assert_eq!(output.text, "12 faces kept\n");
 }
 
-/// Without their modules the programs say which packages have them.
+/// Without their modules, the programs name the packages that have them.
 #[test]
 fn missing_modules_are_named_with_their_packages() {
     for (program, package) in [

@@ -154,7 +154,7 @@ fn a_second_report_takes_the_place_of_the_first() {
     }
 }
 
-/// What is detected.
+/// Labels of the detections.
 fn labels(buffer: &gst::BufferRef) -> Vec<String> {
     let relations = buffer.meta::<AnalyticsRelationMeta>().expect("relations");
     let detections = relations.iter::<AnalyticsODMtd>();
@@ -325,7 +325,7 @@ fn gstreamers_overlay_draws_the_boxes() {
     assert!(inside.into_iter().all(|i| !is_bright(pictures[1][i])));
 }
 
-/// With blendshapes, the overlay still writes what was found and how sure it is.
+/// With blendshapes, the overlay still writes the label and the confidence.
 #[test]
 fn gstreamers_overlay_writes_the_same_label_with_and_without_blendshapes() {
     let label = |detail: &str| {

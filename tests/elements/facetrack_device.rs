@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Where `facetrack` runs, through real pipelines on a machine without an NVIDIA driver: the rows
-//! of the table in the documentation that such a machine can show, for properties and for each
-//! variable.
+//! Device on which `facetrack` runs, in real pipelines on a machine without an NVIDIA driver, for
+//! properties and for each variable.
 
 use crate::common;
 

@@ -113,7 +113,7 @@ fn element(engine: &str) -> gst::Element {
         .expect("the element")
 }
 
-/// What is said of `path` in the place of `model`.
+/// Returns the error for `path` in place of `model`.
 fn refusal_of(model: &Model, path: &Path) -> String {
     let element = element(model.engine);
     element.set_property(model.property, path.to_str());
@@ -126,8 +126,8 @@ fn assert_names(error: &str, path: &Path) {
     assert!(error.contains("facetrack fetch"), "{error}");
 }
 
-/// Whether the models of an engine with several are all there: the first that is missing is the one
-/// that is named.
+/// Returns true if all other models of the engine are installed: the error names the first missing
+/// one.
 fn others_are_there(model: &Model) -> bool {
     MODELS
         .iter()
@@ -182,7 +182,7 @@ fn a_truncated_or_changed_model_is_named() {
     }
 }
 
-/// In a process of its own: a runtime that was loaded once stays.
+/// This runs in another process, because a loaded runtime cannot be unloaded.
 #[test]
 fn a_missing_runtime_is_named() {
     let runtime = Path::new("/nowhere/libonnxruntime.so");

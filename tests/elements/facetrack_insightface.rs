@@ -96,7 +96,7 @@ fn a_damaged_network_is_named() {
     }
 }
 
-/// Whether the manifest knows the hash of a file.
+/// Returns true if the manifest knows the hash of a file.
 fn is_known(name: &str) -> bool {
     let files = &facetrack_assets::manifest::manifest().files;
     files.iter().any(|file| *file.name == *name)

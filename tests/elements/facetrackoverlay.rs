@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// With grey frames in RGB.
+    /// Creates a stream of gray frames in RGB.
     fn rgb(properties: &str) -> Self {
         Self::new(properties, caps("RGB", WIDTH, HEIGHT))
     }

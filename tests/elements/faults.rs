@@ -122,8 +122,8 @@ fn a_refused_thread_is_reported_and_the_engine_goes_on() {
     );
 }
 
-/// With each limit, the engine starts or the element says why it does not. ONNX Runtime needs more
-/// memory than is free in a new process.
+/// With each limit, the engine starts or the element reports why it does not. ONNX Runtime needs
+/// more memory than is free in a new process.
 #[test]
 fn an_engine_without_memory_is_reported() {
     let name = "faults::an_engine_without_memory_is_reported";

@@ -98,7 +98,7 @@ impl Seen {
         FaceTrackMeta::in_frame(&self.buffer, &self.info, fit)
     }
 
-    /// Where the bright square is.
+    /// Position of the bright square.
     fn square(&self) -> Rect {
         let frame =
             VideoFrameRef::from_buffer_ref_readable(&self.buffer, &self.info).expect("a raw frame");
@@ -261,7 +261,7 @@ fn faces_follow_a_picture_that_is_stretched() {
     }
 }
 
-/// What is no place in the picture is as it was measured, and lengths go with the picture's width.
+/// Values that are not positions stay as measured, and lengths scale with the picture's width.
 #[test]
 fn a_pose_does_not_change_with_the_size() {
     let seen = Seen::behind("videoscale ! video/x-raw,width=320,height=320,pixel-aspect-ratio=1/1");

@@ -264,7 +264,7 @@ fn a_pipe_without_a_reader_is_waited_for() {
     assert_eq!(text.lines().count(), 102, "a header and a trailer");
 }
 
-/// Whether a pipe takes more.
+/// Returns true if a pipe takes more data.
 fn has_room(pipe: &File) -> bool {
     let mut descriptors = [PollFd::new(pipe, PollFlags::OUT)];
     poll(&mut descriptors, Some(&Timespec::default())).expect("a pipe") > 0
@@ -454,8 +454,8 @@ fn check_folder(program: &str, folder: &Path, format: &str) -> usize {
     unfinished
 }
 
-/// Whether a file with its final name is finished; checks that it is whole then. Of jsonl, the
-/// trailer says so.
+/// Returns true if a file with its final name is finished; checks that it is whole then. With
+/// jsonl, the trailer shows this.
 fn is_finished(path: &Path, format: &str) -> bool {
     if format != "jsonl" {
         check_finished(path);
@@ -526,7 +526,8 @@ fn record_once(path: &Path, format: &str) {
     }
 }
 
-/// Whether the call was made that often. Checks what a run does when this one fails.
+/// Checks the behaviour of a run in which the nth call fails. Returns true if the run made that
+/// many calls.
 fn survives(call: &str, error: &str, nth: usize, format: &str) -> bool {
     let name = "record_files::a_fault_is_reported_and_nothing_is_lost";
     let kept = broken_off(3);

@@ -217,7 +217,7 @@ fn results_have_names_and_words() {
     }
 }
 
-/// Nothing of it divides by nothing.
+/// No computation divides by 0.
 #[test]
 fn faces_out_of_sight_have_finite_regions() {
     for bbox in [

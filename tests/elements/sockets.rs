@@ -93,7 +93,7 @@ fn matching(trace: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Whether a call has created or changed a file that is kept on a disk.
+/// Returns true if a call has created or changed a file that is kept on a disk.
 fn is_write(line: &str) -> bool {
     let changes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
     let is_open = line.contains("open(") || line.contains("openat(");

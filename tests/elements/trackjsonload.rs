@@ -156,7 +156,7 @@ impl Load {
         self.harness.push_and_pull(buffer).expect("it passes")
     }
 
-    /// What is on a buffer that has passed.
+    /// Returns the report on a buffer that has passed the element.
     fn report(&mut self, buffer: gst::Buffer) -> Option<FrameReport> {
         FaceTrackMeta::from_buffer(&self.pass(buffer))
     }
@@ -181,7 +181,7 @@ impl Load {
         assert!(self.harness.push_event(event));
     }
 
-    /// As a seek with a flush does it.
+    /// Flushes the element, as a seek does.
     fn flush_to(&mut self, start_ms: u64) {
         assert!(self.harness.push_event(gst::event::FlushStart::new()));
         assert!(self.harness.push_event(gst::event::FlushStop::new(true)));

@@ -352,7 +352,7 @@ fn interruptions_without_notice_are_errors_in_a_file() {
     assert_eq!(head["incomplete_reason"], "2 decoding errors");
 }
 
-/// As in a file of variable rate, where demuxers announce that a picture stands still.
+/// The stream is from a file of variable rate, in which demuxers announce still pictures.
 #[test]
 fn uneven_times_are_no_loss() {
     let mut sink = Sink::new();
@@ -412,7 +412,7 @@ fn holes_stay_where_they_are_not_to_be_filled() {
     assert_eq!(numbers(&sink.finish()), [1, 2]);
 }
 
-/// As of a small file that claims a frame every 0.1 ms.
+/// The stream is from a small file that claims a frame every 0.1 ms.
 #[test]
 fn filling_ends_when_the_pipeline_stops() {
     let mut sink = Sink::with(|element| element.set_property_from_str("fill-by", "timestamps"));
@@ -445,7 +445,8 @@ fn filling_ends_when_the_pipeline_stops() {
     assert!((1000..600_000).contains(&kept), "{kept}");
 }
 
-/// As of an MP4 file with B-frames, whose timestamps begin at 80 ms, and of a transport stream.
+/// The streams are from an MP4 file with B-frames, whose timestamps begin at 80 ms, and from a
+/// transport stream.
 #[test]
 fn times_are_those_of_the_video() {
     for (start, time, start_time) in [(2, 0, Json::Null), (20, 20, 800_000_000.into())] {
@@ -706,7 +707,7 @@ fn other_caps_in_mid_stream_change_nothing() {
     assert_eq!(first, last, "coordinates are the report's");
 }
 
-/// Of a record that is read before its end there is only the head that was written first.
+/// A reader of an unfinished record sees only the head that was written first.
 #[test]
 fn the_size_in_the_head_stays_and_frames_of_another_say_so() {
     for format in ["dense", "jsonl"] {
@@ -1143,7 +1144,7 @@ fn the_environment_gives_defaults() {
     run_child(name, "", &environment);
 }
 
-/// In a process of its own, where no other test takes memory.
+/// This runs in another process, where no other test takes memory.
 #[test]
 fn memory_does_not_grow_with_the_stream() {
     let name = "memory_does_not_grow_with_the_stream";
@@ -1170,7 +1171,7 @@ fn memory_does_not_grow_with_the_stream() {
     assert!(head.contains(r#""total_frames":100000"#), "{head}");
 }
 
-/// As when the engine is changed, and changed back.
+/// The engine is changed, and changed back.
 #[test]
 fn frames_name_the_engine_that_made_them() {
     let mut sink = Sink::new();
@@ -1189,7 +1190,7 @@ fn frames_name_the_engine_that_made_them() {
     assert_eq!(named, [None, second.clone(), second, None]);
 }
 
-/// As when the GPU fails in mid-stream.
+/// The GPU fails during the stream.
 #[test]
 fn the_head_tells_where_the_engine_ran_last() {
     let mut sink = Sink::new();

@@ -104,8 +104,8 @@ fn subjects_of_live_link_are_faces() {
     sink.assert_silent();
 }
 
-/// With the frame rate of the caps, and 60 without one; frames without a timestamp follow each
-/// other.
+/// Frames are numbered with the frame rate of the caps, or 60 without one. Frames without a
+/// timestamp follow each other.
 #[test]
 fn frames_of_live_link_are_numbered() {
     let receiver = Receiver::new();
@@ -307,7 +307,8 @@ fn a_face_with_all_channels_is_no_reason_to_warn() {
     }
 }
 
-/// From the buffer to the packets; the median, because other programs run meanwhile.
+/// The time is measured from the buffer to the packets. The median is used, because other programs
+/// run meanwhile.
 #[test]
 fn packets_leave_within_a_millisecond() {
     for protocol in ["vmc", "ifacialmocap", "livelink"] {

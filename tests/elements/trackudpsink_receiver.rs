@@ -65,7 +65,7 @@ struct Features {
 }
 
 impl Features {
-    /// With the names of `facetracker.py`.
+    /// Returns the features with the names of `facetracker.py`.
     fn named(&self) -> [(&'static str, f32); 14] {
         [
             ("eye_l", self.eye_left),
@@ -272,7 +272,7 @@ fn zip(ours: &[f32], theirs: &[f32]) -> Vec<(f32, f32)> {
     std::iter::zip(ours.iter().copied(), theirs.iter().copied()).collect()
 }
 
-/// How far the numbers of each kind are from the original's, on average.
+/// Mean differences of the numbers of each kind from the original's.
 fn distances(packets: &[Packet], originals: &[Original]) -> BTreeMap<&'static str, f32> {
     let mut all: BTreeMap<_, Vec<f32>> = BTreeMap::new();
     for (packet, original) in std::iter::zip(packets, originals) {
@@ -289,7 +289,7 @@ fn distances(packets: &[Packet], originals: &[Original]) -> BTreeMap<&'static st
         .collect()
 }
 
-/// At the clip's own speed, as the sink is used.
+/// The clip is played at its own speed, as in use.
 #[test]
 fn a_receiver_reads_what_the_engine_measured() {
     let Some(folder) = common::player::folder(EngineKind::OpenSeeFace) else {

@@ -87,7 +87,7 @@ fn strides_and_offsets_of_the_buffer_are_used() {
     }
 }
 
-/// Whether planes may have other strides than usual. Tiles and palettes may not.
+/// Returns true if planes may have other strides than usual. Tiles and palettes may not.
 fn has_rows(format: VideoFormat) -> bool {
     let info = gst_video::VideoFormatInfo::from_format(format);
     !info.is_tiled() && !info.has_palette()

@@ -27,7 +27,7 @@ fn loaders() -> usize {
     stats.filter(|stat| is_loading(stat)).count()
 }
 
-/// Whether this is said of a thread that loads an engine: `number (name) state …`.
+/// Returns true if a line `number (name) state …` describes a thread that loads an engine.
 fn is_loading(stat: &str) -> bool {
     let (name, fields) = stat.rsplit_once(") ").expect("a name");
     let flags = fields.split(' ').nth(6).expect("flags");
@@ -35,7 +35,7 @@ fn is_loading(stat: &str) -> bool {
     name.ends_with("(facetrack-load") && flags & PF_EXITING == 0
 }
 
-/// Whether a message since the last call reports a loaded engine.
+/// Returns true if a message since the last call reports a loaded engine.
 fn has_loaded(bus: &gst::Bus, engine: &str) -> bool {
     std::iter::from_fn(|| bus.pop()).any(|message| {
         message.structure().is_some_and(|structure| {

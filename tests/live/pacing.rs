@@ -212,7 +212,7 @@ fn the_latency_is_measured_and_reported() {
 /// A frame as it comes to a sink.
 struct Shown {
     report: FrameReport,
-    /// How long after its time.
+    /// Delay of the frame.
     age: gst::ClockTime,
 }
 
@@ -242,7 +242,7 @@ fn play(pipeline: &str) -> Vec<Shown> {
     receiver.try_iter().collect()
 }
 
-/// Whether each frame was analysed.
+/// Returns for each frame if it was analysed.
 fn analyzed(frames: &[Shown]) -> Vec<bool> {
     frames
         .iter()

@@ -19,7 +19,7 @@ const PERIOD: u64 = 40_000_000;
 /// Default of `max-age`.
 const MAX_AGE: usize = 7;
 
-/// As sinks of video have it: frames that are later than this are not shown, ns.
+/// Maximum lateness of shown frames, ns: the default of video sinks.
 const MAX_LATENESS: u64 = 20_000_000;
 
 /// Twice as slow as the clip is played.
@@ -61,7 +61,7 @@ fn frames(record: &Json) -> &[Json] {
     record["frames"].as_array().expect("a list")
 }
 
-/// Whether each frame is one that was filled in.
+/// Returns for each frame if it was filled in.
 fn gaps(record: &Json) -> Vec<bool> {
     let frames = frames(record).iter();
     frames.map(|frame| frame["status"] == "gap").collect()

@@ -187,7 +187,7 @@ fn a_command_ends_with_its_run() {
     }
 }
 
-/// Nothing writes to the file of a command that has ended.
+/// After a command has ended, its file does not change.
 #[test]
 fn programs_that_a_command_leaves_are_ended() {
     let script = r#"cp "$1" "$2"; setsid sleep 1000 & sleep 1000 & exit 0"#;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Files of every kind: videos that must be turned or deinterlaced, damaged ones, and files that
-//! are no videos.
+//! are not videos.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;

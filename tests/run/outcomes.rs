@@ -191,7 +191,7 @@ fn a_record_of_another_program_is_kept() {
     assert!(!folder.join("facetrack-failed.jsonl").exists());
 }
 
-/// As after a kill between the record and its status file.
+/// The run was killed between the record and its status file.
 #[test]
 fn a_status_file_follows_its_record() {
     let folder = clips::videos(&[5]);
@@ -346,7 +346,7 @@ fn a_run_that_is_terminated_can_be_continued() {
     assert_eq!(files(folder), left);
 }
 
-/// As when the program that reads the events was killed.
+/// The program that reads the events was killed.
 #[test]
 fn a_run_whose_events_nobody_reads_ends() {
     let folder = clips::videos(&[50]);

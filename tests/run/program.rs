@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::common::engine::installed_paths;
 use crate::common::tool::{built, without_variables};
 
-/// How variables of schedulers begin, which the command reads.
+/// Prefixes of the schedulers' variables that the command reads.
 const SCHEDULERS: [&str; 3] = ["SLURM_", "JOB_", "HQ_"];
 
 /// The engine of tests that need no model.

@@ -79,7 +79,7 @@ fn frames_without_memory_are_the_same_in_parts() {
     }
 }
 
-/// Of the cuts, one is in a warm-up and one at the start of a part.
+/// One cut is in a warm-up, and one is at the start of a part.
 #[test]
 fn cuts_in_parts_are_those_of_the_whole() {
     if !encoded::has_ffmpeg() {

@@ -320,7 +320,7 @@ mod tests {
         symlink("file", at("deep/second")).unwrap();
         symlink(at("first"), at("absolute")).unwrap();
         symlink("loop", at("loop")).unwrap();
-        // There is no file at first.
+        // The file does not exist at first.
         for _ in 0..2 {
             for name in ["first", "absolute", "deep/file"] {
                 assert_eq!(target(&at(name)), at("deep/file"), "{name}");

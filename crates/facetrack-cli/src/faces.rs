@@ -155,7 +155,7 @@ pub(crate) fn frame_columns() -> [Column; 2] {
 /// Opens a record.
 ///
 /// # Errors
-/// Returns an error if it cannot be read, or is no record.
+/// Returns an error if the file cannot be read, or is not a record.
 pub(crate) fn open(path: &Path) -> Result<Replay<File>, String> {
     let file = file::open(path).map_err(|error| error.to_string())?;
     Replay::open(file).map_err(|error| error.to_string())

@@ -50,7 +50,8 @@ pub(crate) fn only_file(folder: &Path) -> Option<PathBuf> {
     entries.next().map(|entry| entry.path())
 }
 
-/// The path of an entry that is no folder, also of a link without a target; `None` for a folder.
+/// Returns the path of an entry that is not a folder, such as a link without a target; `None` for a
+/// folder.
 ///
 /// # Errors
 /// Returns an error if the entry cannot be read.

@@ -19,8 +19,8 @@ const TELEMETRY_FOLDER: &str = ".cache/Microsoft/DeveloperTools/.onnxruntime";
 /// Number of folders that it makes for that in `.cache`.
 const TELEMETRY_FOLDERS: usize = 3;
 
-/// Its files in that folder: the identifier of the machine, and a database of SQLite with the files
-/// that belong to it.
+/// Files of the telemetry in that folder: the identifier of the machine, and a database of SQLite
+/// with the files that belong to it.
 const TELEMETRY_FILES: [&str; 5] = [
     "deviceid",
     "onnxruntime.db",

@@ -22,7 +22,7 @@ use zip::write::SimpleFileOptions;
 const TOOL: &str = env!("CARGO_BIN_EXE_facetrack");
 
 const GOOD: &str = "the right bytes";
-/// Of [`GOOD`].
+/// SHA-256 of [`GOOD`].
 const SHA256: &str = "a3580425cdf75097ce23009719cdfc5122bb108be11c1eee8aeca7dc8a027204";
 
 /// A zip archive with `content` as one of its members.
@@ -184,7 +184,7 @@ impl Sandbox {
         fs::write(path, json.to_string()).unwrap();
     }
 
-    /// What is in the folder of the models, and what in its sub-folders.
+    /// Lists the files in the folder of the models and in its subfolders.
     fn models(&self) -> Vec<String> {
         let root = self.path("data/facetrack/models");
         let mut names = Vec::new();
@@ -380,7 +380,7 @@ fn a_file_is_taken_out_of_its_makers_archive() {
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 
-/// As on a machine that reaches registries of packages and nothing else.
+/// The machine reaches only package registries.
 #[test]
 fn what_no_package_has_may_be_missing() {
     let sandbox = Sandbox::offline();
@@ -415,7 +415,8 @@ fn what_no_package_has_may_be_missing() {
     assert!(text.contains("1 of the files could not"), "{text}");
 }
 
-/// Where it is fetched, and where it is there already; not of a file that did not come.
+/// The licence is reported when a file is fetched and when it is already installed, but not if it
+/// could not be fetched.
 #[test]
 fn what_is_not_for_commerce_says_so() {
     let sandbox = Sandbox::offline();
@@ -586,7 +587,7 @@ fn an_interrupted_download_leaves_nothing_half_written() {
     assert_fetched(&sandbox, &sandbox.fetch());
 }
 
-/// How often a server sends a body: more than any program takes.
+/// Number of times that a server sends a body: more than any program accepts.
 const BODIES: usize = 8192;
 
 /// A server that answers each request with `head`, and with [`BODIES`] times `body`. Returns where it
@@ -644,7 +645,7 @@ fn an_endless_body_is_not_saved() {
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 
-/// Of a library with telemetry.
+/// Text in a library with telemetry.
 const TELEMETRY_TEXT: &str = "https://mobile.events.data.microsoft.com";
 const TELEMETRY_TEXT_SHA256: &str =
     "5182288453495099b2910430b0c329b903dd4af8c8a0b498449e2f03dc7f4898";
@@ -1156,7 +1157,7 @@ fn a_path_is_printed_for_scripts() {
     assert_eq!(said(&output), format!("{}\n", expected.display()));
 }
 
-/// As by `facetrack doctor | head -n 0`.
+/// Runs a command whose output is not read, as in `facetrack doctor | head -n 0`.
 fn unread(mut command: Command) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -1340,7 +1341,7 @@ fn the_path_of_a_model_is_the_one_that_elements_use() {
     assert_eq!(path(), own.to_str().unwrap());
 }
 
-/// As a package of a distribution or `ldconfig` makes it known.
+/// The loader knows the runtime, as after the installation of a package or a call of `ldconfig`.
 #[test]
 fn the_doctor_finds_a_runtime_that_the_loader_knows() {
     let mut candidates = SearchPaths::from_vars(std::env::var_os)

@@ -48,8 +48,8 @@ pub struct TrackRequest {
     /// The segment of the video to track.
     pub segment: Segment,
     /// Time to track before the part, s, which is not in the record. Set only for parts whose
-    /// records are joined. Then a part after the end of the video is no failure, and `complete` in
-    /// the record is about the end of the video, not of the part.
+    /// records are joined. Then a part after the end of the video is not a failure, and `complete`
+    /// in the record refers to the end of the video, not of the part.
     pub warm_up: Option<f64>,
 }
 

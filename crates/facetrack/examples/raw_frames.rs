@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether there was another frame; a cut one counts as none.
+/// Reads the next frame. Returns false at the end, also if the last frame is cut off.
 fn read_frame(pixels: &mut [u8]) -> std::io::Result<bool> {
     match stdin().lock().read_exact(pixels) {
         Ok(()) => Ok(true),

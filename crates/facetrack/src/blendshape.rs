@@ -38,10 +38,10 @@ pub const MEDIAPIPE_NEAR_ZERO: [&str; 3] = ["cheekPuff", "noseSneerLeft", "noseS
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
 pub enum BlendshapeSource {
-    /// A network was trained on them.
+    /// A network measured the channels.
     #[default]
     Measured,
-    /// They were computed from landmarks or from other figures.
+    /// The channels were computed from landmarks or from other values.
     Derived,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A frame is compared with the last one that shows something. Frames of one color and flashes show
 //! nothing, so they are passed over. The comparison ignores brightness and finds the best
-//! displacement, so fades and pans are no cuts. All thresholds were chosen with one half of a set of
-//! clips and checked with the other half: `docs/decisions/cuts.md`.
+//! displacement, so fades and pans do not count as cuts. All thresholds were chosen with one half
+//! of a set of clips and checked with the other half: `docs/decisions/cuts.md`.
 
 mod likeness;
 mod sketch;

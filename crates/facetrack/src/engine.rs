@@ -251,9 +251,9 @@ pub enum Wanted {
 /// One frame.
 #[derive(Debug, Clone)]
 pub struct Frame<'a> {
-    /// Its pixels.
+    /// Pixels of the frame.
     pub image: ImageView<'a>,
-    /// Its time since the stream's start; increases from frame to frame.
+    /// Time of the frame since the stream's start, which increases from frame to frame.
     pub time: Duration,
 }
 
@@ -294,7 +294,7 @@ impl FrameOutline {
 /// Name and measurements of an engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineInfo {
-    /// Its name, as the `engine` property spells it.
+    /// Name of the engine, as in the property `engine`.
     pub name: &'static str,
     /// Dense landmarks it reports.
     pub landmarks: Option<LandmarkScheme>,

@@ -141,7 +141,7 @@ impl Observation {
     }
 }
 
-/// How a face came to be in a frame.
+/// Origin of a face in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "kebab-case")]
@@ -149,11 +149,11 @@ pub enum Origin {
     /// A detector found it in this frame.
     #[default]
     Detected,
-    /// It was followed from the frame before, and measured in this one.
+    /// Followed from the frame before, and measured in this frame.
     Tracked,
     /// Repeated from an earlier frame without a measurement.
     Held,
-    /// Not measured in this frame either, but moved on as it was moving.
+    /// Not measured in this frame, but moved along its last motion.
     Predicted,
 }
 
@@ -323,7 +323,8 @@ pub struct Pupil {
 /// like a face in front of the camera that is rotated by half a turn around the line of sight.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFit {
-    /// True if the solver came to an end; otherwise the error is 99999 and everything else 0.
+    /// True if the solver has found a solution; otherwise the error is 99999 and all other values
+    /// are 0.
     pub success: bool,
     /// Distance of the outline and the tip of the nose from the model, px: about a root mean
     /// square.

@@ -31,7 +31,7 @@ use super::report::{FrameReport, FrameStatus, ReportSource};
 /// meshes has 2 MiB. Our choice.
 const LIMIT_MIB: usize = 256;
 
-/// The same in bytes.
+/// This length in bytes.
 const LIMIT: usize = LIMIT_MIB << 20;
 
 /// Reason why a record can't be read. The message follows the record's name.

@@ -90,7 +90,7 @@ impl Arrival {
 /// A frame to decide on.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Its time since the start of the stream; increases from frame to frame.
+    /// Time of the frame since the start of the stream, which increases from frame to frame.
     pub time: Duration,
     /// Arrival; `None` for a frame without a timestamp, which is never late.
     pub arrival: Option<Arrival>,

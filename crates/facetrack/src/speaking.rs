@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Detects from the mouth whether a face speaks, by the visual rule of an older pipeline.
+//! Detects from the mouth whether a face speaks, by the visual rule of the older pipeline of
+//! `docs/run.md`.
 
 use serde::Serialize;
 

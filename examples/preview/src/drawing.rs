@@ -84,7 +84,7 @@ impl Drawing {
     /// A pipeline that draws `layers`, or facetrackoverlay's default layers.
     ///
     /// # Errors
-    /// If the pipeline cannot be built, or a layer does not exist.
+    /// Returns an error if the pipeline cannot be built, or a layer does not exist.
     pub fn new(
         layers: Option<&str>,
         events: EventLoopProxy<Event>,

@@ -40,7 +40,7 @@ struct Inner {
 struct Sending {
     output: Output,
     target: String,
-    /// When packets were counted, and their number and rate.
+    /// Time at which packets were counted last, their number and their rate.
     counted: Instant,
     packets: u32,
     rate: f64,
@@ -77,7 +77,7 @@ impl Outputs {
     /// Starts or stops sending. Returns a text for the user.
     ///
     /// # Errors
-    /// If the properties are wrong, or the receiver has no address.
+    /// Returns an error if the properties are wrong, or the receiver has no address.
     pub fn toggle_sending(&self) -> Result<String, Box<dyn Error>> {
         // It stops without the lock, so that frames do not wait.
         let running = lock(&self.0.sending).take();
@@ -106,7 +106,7 @@ impl Outputs {
     /// Starts a record, or finishes it. Returns a text for the user.
     ///
     /// # Errors
-    /// If the record cannot be written.
+    /// Returns an error if the record cannot be written.
     pub fn toggle_recording(&self) -> Result<String, Box<dyn Error>> {
         // It finishes without the lock, so that frames do not wait.
         let running = lock(&self.0.recording).take();
@@ -143,7 +143,7 @@ impl Outputs {
     /// Finishes all outputs.
     ///
     /// # Errors
-    /// If a record cannot be finished.
+    /// Returns an error if a record cannot be finished.
     pub fn stop(&self) -> Result<(), Box<dyn Error>> {
         lock(&self.0.sending).take();
         let recording = lock(&self.0.recording).take();
@@ -195,7 +195,7 @@ impl Output {
     /// An output that does not run yet.
     ///
     /// # Errors
-    /// If the description is wrong.
+    /// Returns an error if the description is wrong.
     fn new(description: &str) -> Result<Self, Box<dyn Error>> {
         let pipeline = launch(description)?;
         let frames = element(&pipeline, "frames");
@@ -209,7 +209,7 @@ impl Output {
     /// Starts the pipeline. Later problems are events.
     ///
     /// # Errors
-    /// If the sink cannot start.
+    /// Returns an error if the sink cannot start.
     fn start(&self, events: &EventLoopProxy<Event>) -> Result<(), Box<dyn Error>> {
         if self.pipeline.set_state(gst::State::Playing).is_err() {
             self.wait_for_end(gst::ClockTime::ZERO)?;

@@ -28,7 +28,7 @@ pub enum Event {
 /// A pipeline from its description.
 ///
 /// # Errors
-/// If an element is missing; the message names a way to install it.
+/// Returns an error if an element is missing; the message names a way to install it.
 pub fn launch(description: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
     let pipeline =
         gst::parse::launch(description).map_err(|error| match error.kind::<gst::ParseError>() {
@@ -50,7 +50,7 @@ pub fn element(pipeline: &gst::Pipeline, name: &str) -> gst::Element {
 /// Sets a property to a value given as text.
 ///
 /// # Errors
-/// If the property does not have such a value.
+/// Returns an error if the property does not have such a value.
 pub fn set(element: &gst::Element, name: &str, text: &str) -> Result<(), Box<dyn Error>> {
     let spec = element.find_property(name).ok_or("no such property")?;
     let value = gst::glib::Value::deserialize_with_pspec(text, &spec).map_err(|_| {

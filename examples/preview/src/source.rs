@@ -48,7 +48,7 @@ impl Source {
     /// The first camera, or the sample clip.
     ///
     /// # Errors
-    /// If neither exists.
+    /// Returns an error if neither exists.
     pub fn find() -> Result<Self, Box<dyn Error>> {
         if let Some(camera) = first_camera() {
             return Ok(Self::Camera(camera));
@@ -62,7 +62,7 @@ impl Source {
         Ok(Self::File(clip.to_string_lossy().into_owned()))
     }
 
-    /// Whether users see themselves and expect a mirror image.
+    /// Returns true if users see themselves and expect a mirror image.
     pub fn is_mirror(&self) -> bool {
         matches!(self, Self::Camera(_) | Self::V4l2(_) | Self::PipeWire(_))
     }
@@ -70,7 +70,7 @@ impl Source {
     /// A pipeline from this source through `rest`.
     ///
     /// # Errors
-    /// If an element is missing, or the camera was removed.
+    /// Returns an error if an element is missing, or the camera was removed.
     pub fn pipeline(&self, rest: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
         let camera = format!("capsfilter name=wanted caps=\"{WANTED}\" ! decodebin");
         let (source, property) = match self {

@@ -34,12 +34,12 @@ pub struct Stage {
     until: Mutex<Until>,
     /// Held during state changes of the pipeline, so that the newest request is applied last.
     telling: Mutex<()>,
-    /// Whether the source is live, so that frames are shown at once. Known when the pipeline
+    /// True if the source is live, so that frames are shown at once. Known when the pipeline
     /// starts.
     is_live: AtomicBool,
     /// Name of the source for users.
     source: String,
-    /// Whether a video was set to repeat.
+    /// True if a video was set to repeat.
     repeats: AtomicBool,
     events: EventLoopProxy<Event>,
 }

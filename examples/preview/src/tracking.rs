@@ -43,7 +43,7 @@ impl Tracking {
     /// A video that does not play yet.
     ///
     /// # Errors
-    /// If the pipeline cannot be built.
+    /// Returns an error if the pipeline cannot be built.
     pub fn new(
         source: &Source,
         options: &Options<'_>,
@@ -83,12 +83,12 @@ impl Tracking {
         self.stage.stop();
     }
 
-    /// Whether the source is live, such as a camera.
+    /// Returns true if the source is live, such as a camera.
     pub fn is_live(&self) -> bool {
         self.stage.is_live()
     }
 
-    /// Whether the video is paused or about to pause.
+    /// Returns true if the video is paused or about to pause.
     pub fn is_paused(&self) -> bool {
         self.stage.until() == Until::Paused
     }

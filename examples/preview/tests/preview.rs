@@ -28,20 +28,20 @@ const PREVIEW: &str = env!("CARGO_BIN_EXE_facetrack-preview");
 /// After this time something counts as not happening, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// How long a line of the program's is waited for before its window is looked at again.
+/// Time to wait for a line of the program before its window is checked again.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum difference of a channel from the drawn colour, because a tenth of the video shows
 /// through, and more of it at edges.
 const TOLERANCE: u8 = 64;
 
-/// How far from a line or a point nothing of it is left, px.
+/// Distance from a line or a point at which its drawing has no effect, px.
 const CLEAR: f32 = 8.0;
 
 /// By this time a key that is down has repeated itself often: the server begins after 660 ms.
 const REPEATED: Duration = Duration::from_secs(2);
 
-/// Where the video is to pause first, s.
+/// Time at which the video pauses first, s.
 const PAUSE: &str = "1.5";
 
 /// The program in its window.
@@ -131,7 +131,7 @@ impl<'a> Preview<'a> {
         });
     }
 
-    /// Where in the video the picture stands still, once it is one of this engine.
+    /// Pauses when a picture of this engine is shown. Returns its time in the video.
     #[track_caller]
     fn pause_with(&mut self, engine: &str) -> ClockTime {
         self.press(" ");
@@ -182,7 +182,7 @@ fn report_at(reports: &[(ClockTime, FrameReport)], time: ClockTime) -> &FrameRep
     &report.expect("a frame of that time").1
 }
 
-/// Where things of the only face of a report are in a window: its landmarks, its key points, and
+/// Positions in a window of parts of the only face of a report: its landmarks, its key points, and
 /// points on the four sides of its box.
 struct Places {
     landmarks: Vec<[f32; 2]>,
@@ -254,7 +254,7 @@ fn is_close(pixel: Option<[u8; 3]>, color: Rgb) -> bool {
     })
 }
 
-/// How many of the places, of 100, show a colour.
+/// Percentage of the places that show a colour.
 fn share(shot: &Shot, places: &[[f32; 2]], color: Rgb) -> usize {
     let shown = places
         .iter()
@@ -262,8 +262,8 @@ fn share(shot: &Shot, places: &[[f32; 2]], color: Rgb) -> usize {
     100 * shown.count() / places.len()
 }
 
-/// How many pixels are nearer to a colour than they are in another shot, by a third: what is held
-/// or predicted is drawn faintly.
+/// Number of pixels that are nearer to a colour by a third than in another shot: faces that are
+/// held or predicted are drawn faintly.
 fn count_nearer(shot: &Shot, other: &Shot, color: Rgb) -> usize {
     let distance = |pixel: [u8; 3]| {
         let pairs = pixel.into_iter().zip(color.0);
@@ -282,7 +282,7 @@ fn face_color(shot: &Shot, places: &[[f32; 2]]) -> Option<Rgb> {
     colors.find(|color| share(shot, places, *color) == 100)
 }
 
-/// How many of the places, of 100, look otherwise in another shot.
+/// Percentage of the places that differ in another shot.
 fn changes(shot: &Shot, other: &Shot, places: &[[f32; 2]]) -> usize {
     let changed = places
         .iter()
@@ -292,7 +292,7 @@ fn changes(shot: &Shot, other: &Shot, places: &[[f32; 2]]) -> usize {
 
 const WHITE: Rgb = Rgb([255; 3]);
 
-/// How many MediaPipe has of a face.
+/// Number of landmarks of a face in MediaPipe.
 const LANDMARKS: usize = 478;
 
 #[test]
@@ -457,7 +457,7 @@ fn times_that_no_video_has_are_refused() {
     }
 }
 
-/// What is shown without a source's name: as a file, again and again.
+/// Without the name of a source, the sample clip is shown repeatedly, like a file.
 #[test]
 fn the_sample_clip_takes_the_place_of_a_camera() {
     let Some(files) = Files::find() else {

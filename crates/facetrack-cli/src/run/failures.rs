@@ -63,7 +63,7 @@ pub(super) fn check(
     check_content(&path).map_err(|error| at(&error.to_string()))
 }
 
-/// Checks that there is no file, an earlier list, or no regular file.
+/// Checks that the path has no file, an earlier list, or something other than a regular file.
 fn check_content(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => (),

@@ -185,8 +185,7 @@ fn check_path(path: &Path, is_fetched: bool) -> Result<(), String> {
 }
 
 impl Inputs {
-    /// Adds the videos that an argument names that is no list. Names of remote videos have no
-    /// patterns.
+    /// Adds the videos of an argument that is not a list. Names of remote videos have no patterns.
     fn add(&mut self, input: &Path, arguments: &RunArguments) -> Result<(), String> {
         let text = input.to_string_lossy();
         let is_remote = arguments.fetch.is_some();
@@ -286,7 +285,7 @@ fn is_searched(name: &OsStr, depth: usize, pattern: Option<&PathPattern>) -> boo
 /// A pattern for paths below a folder.
 struct PathPattern {
     whole: Pattern,
-    /// Its components before `**`.
+    /// Components before `**`.
     first: Vec<Pattern>,
     /// The number of components, without `**`.
     depth: Option<usize>,

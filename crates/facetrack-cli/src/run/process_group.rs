@@ -31,7 +31,7 @@ impl ProcessGroup {
         !matches!(state, Some(Ok(None)))
     }
 
-    /// Waits for the end of the program, for at most `time`. Returns whether it has ended.
+    /// Waits for the end of the program, for at most `time`. Returns true if it has ended.
     pub(super) fn ends_within(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.has_ended() {

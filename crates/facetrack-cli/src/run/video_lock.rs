@@ -50,7 +50,7 @@ pub(super) struct VideoLock {
 /// Returns the error of the system.
 pub(super) fn recover(record: &Path) -> io::Result<()> {
     if !names::is_begun(record) {
-        // It fails if there is no folder, or files are in it.
+        // Removing fails if the folder does not exist or is not empty.
         let _ = fs::remove_dir(names::folder(record));
         return Ok(());
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(key(&record), None);
     }
 
-    /// At every step that changes a name.
+    /// A kill is tested at every step that changes a name.
     #[test]
     fn a_replacement_that_was_killed_is_completed() {
         let folder = tempfile::tempdir().unwrap();

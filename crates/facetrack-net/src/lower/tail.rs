@@ -24,7 +24,7 @@ impl Lowering<'_> {
         (is_first && is_plain && pointwise.outputs.len() == 1).then_some(tail)
     }
 
-    /// The layers of both convolutions; `None` if there is no kernel for their filters.
+    /// The layers of both convolutions; `None` if no kernel has their filters.
     pub(super) fn of_tail(
         &mut self,
         tail: &Tail,

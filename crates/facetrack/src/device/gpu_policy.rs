@@ -31,7 +31,7 @@ pub enum GpuPolicy {
     Disabled {
         /// Name of the variable.
         variable: &'static str,
-        /// Its value; empty if it is not set.
+        /// Value of the variable; empty if it is not set.
         value: String,
     },
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Checks whether networks can run on a GPU: seven checks; the first that fails is the reason.
+//! Checks that networks can run on a GPU, in seven steps. The first that fails is the reason.
 
 mod checks;
 
@@ -46,7 +46,7 @@ pub trait Probe {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// There is no NVIDIA driver, or it does not answer.
+    /// The NVIDIA driver is missing or does not answer.
     #[error("{0}")]
     NoDriver(String),
     /// The driver of this version sees no device.

@@ -29,7 +29,7 @@ pub enum Provider {
     /// The CPU.
     #[default]
     Cpu,
-    /// An NVIDIA GPU. If it can't be used, that is an error: there is no fallback to the CPU.
+    /// An NVIDIA GPU. If it can't be used, that is an error, without a fallback to the CPU.
     Cuda(CudaProvider),
 }
 

@@ -617,7 +617,8 @@ fn every_format_shows_what_rgb_shows() {
     }
 }
 
-/// With one ink over one color, averaging coverage and averaging colors are the same.
+/// With a single ink over a single color, the mean of the coverage and the mean of the colors
+/// agree.
 #[test]
 fn chroma_of_one_ink_is_the_mean_of_its_pixels() {
     let report = report(vec![boxed(20.3, 20.7, 90.4, 70.2)]);
@@ -766,8 +767,8 @@ fn nothing_in_a_report_makes_a_drawing_fail() {
     Picture::rgb((33, 17)).draw(&report, &all());
 }
 
-/// Why three planes of 8×8 pixels in I420 are no frame; the first `missing` bytes of chroma are not
-/// there.
+/// Returns the reason why three planes of 8×8 pixels in I420 are refused; the first `missing` bytes
+/// of chroma are missing.
 fn refusal(size: (usize, usize), layout: &Layout, missing: usize) -> Option<CanvasError> {
     let mut planes = [8 * 8, 4 * 4 - missing, 4 * 4].map(|bytes| vec![0; bytes]);
     let planes = planes.iter_mut().zip([8, 4, 4]);

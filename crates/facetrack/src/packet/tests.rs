@@ -127,7 +127,8 @@ fn values(avatar: &Avatar) -> Vec<f32> {
     floats.collect()
 }
 
-/// Where a nose at (0, 0, 1) and a left ear at (−1, 0, 0) of a Unity model are after a rotation.
+/// Positions of a nose at (0, 0, 1) and of a left ear at (−1, 0, 0) of a Unity model after a
+/// rotation.
 fn unity_nose_and_ear(quaternion: &[f32]) -> [Vector3<f32>; 2] {
     let [x, y, z, w] = quaternion.try_into().expect("four numbers");
     // Unity's product of a quaternion and a vector is the usual formula.

@@ -47,9 +47,9 @@ pub struct SeenFrame {
 /// A tracked part of a video, with at least one frame.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Its dense record.
+    /// Dense record of the part.
     pub record: PathBuf,
-    /// The frames before it that were tracked, too.
+    /// Tracked frames before the part.
     pub before: Vec<SeenFrame>,
 }
 

@@ -193,7 +193,7 @@ mod tests {
         );
     }
 
-    /// As of an engine that derives the few that follow from its landmarks.
+    /// The engine derives only the channels that follow from its landmarks.
     #[test]
     fn few_channels_stay_few() {
         let few = ["browInnerUp", "eyeBlinkLeft", "jawOpen"];

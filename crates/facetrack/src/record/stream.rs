@@ -15,7 +15,7 @@ pub struct FrameRecord<'a> {
     pub status: FrameStatus,
     /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
     pub cut: bool,
-    /// Its faces in any order; those without a finite position are left out.
+    /// Faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
     /// in the metadata.

@@ -25,7 +25,7 @@ impl Picture {
         Self { data, stride }
     }
 
-    /// Its only plane.
+    /// Returns the only plane.
     pub(super) fn plane(&self) -> Plane<'_> {
         Plane {
             data: &self.data,

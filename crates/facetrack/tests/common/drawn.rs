@@ -16,10 +16,10 @@ pub struct Face {
     /// Tangent of half the roll, clockwise on screen: rational, so that both languages turn alike.
     #[serde(default)]
     pub half_roll: f64,
-    /// How far the mouth is open, 0…1.
+    /// Opening of the mouth, 0…1.
     #[serde(default)]
     pub jaw: f64,
-    /// How far the eyes are closed, 0…1.
+    /// Closing of the eyes, 0…1.
     #[serde(default)]
     pub blink: f64,
 }

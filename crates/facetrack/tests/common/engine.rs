@@ -10,7 +10,7 @@ use facetrack::model::ModelError;
 use facetrack::observation::Observation;
 use facetrack_assets::locate::SearchPaths;
 
-/// Where models and ONNX Runtime are installed.
+/// Folders in which models and ONNX Runtime are installed.
 pub fn installed_paths() -> SearchPaths {
     SearchPaths::from_vars(std::env::var_os)
 }
@@ -50,7 +50,7 @@ pub fn look(engine: &mut Engine, image: ImageView<'_>, time_ms: u64) -> Vec<Obse
     engine.look(&frame, &kind.thresholds()).unwrap()
 }
 
-/// As [`look`], in tightly packed RGB.
+/// Searches a frame like [`look`], in tightly packed RGB.
 pub fn look_at_rgb(
     engine: &mut Engine,
     (width, height): (usize, usize),

@@ -15,17 +15,17 @@ use super::recording::angle;
 pub struct Found {
     /// The 68 landmarks that the model was fitted to.
     pub input_landmarks: Vec<[f32; 2]>,
-    /// Those of the fitted mesh; the ones that are not in `lm_used` mean nothing.
+    /// Landmarks of the fitted mesh; those that are not in `lm_used` have no meaning.
     pub landmarks: Vec<[f32; 2]>,
     /// The landmarks that have a vertex of their own.
     pub lm_used: Vec<usize>,
-    /// How the head is turned.
+    /// Rotation of the head.
     pub quat_xyzw: [f32; 4],
     /// Coefficients of the shape.
     pub shape_coeffs: Vec<f32>,
     /// Coefficients of the expressions, by name.
     pub blendshapes: BTreeMap<String, f32>,
-    /// How far the fitted mesh is from the landmarks that have a vertex of their own.
+    /// Distances of the fitted mesh from the landmarks that have their own vertex.
     pub reproj_px: Distances,
 }
 
@@ -42,7 +42,7 @@ impl Found {
         points.map(|[x, y]| Point::new(*x, *y)).collect()
     }
 
-    /// Their extent.
+    /// Extent of the landmarks.
     pub fn extent(&self) -> Rect {
         Rect::enclosing(self.points()).expect("landmarks")
     }

@@ -29,7 +29,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// As engines take it.
+    /// The image as a view for engines.
     pub fn view(&self) -> ImageView<'_> {
         let planes: Vec<_> = self
             .planes

@@ -17,7 +17,7 @@ pub struct Found {
     pub landmarks: Vec<[f32; 2]>,
     /// The five key points.
     pub kps: [[f32; 2]; 5],
-    /// Of unit length or not.
+    /// Embedding, of unit length or not.
     pub embedding: Option<Vec<f32>>,
     /// Whole years.
     pub age: Option<f32>,

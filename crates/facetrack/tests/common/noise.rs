@@ -27,7 +27,7 @@ impl Noise {
         (self.next() % end as u64) as usize
     }
 
-    /// From `start` to `end`.
+    /// Returns a number from `start` to `end`.
     pub fn between(&mut self, start: f32, end: f32) -> f32 {
         let unit = (self.next() >> 40) as f32 / (1 << 24) as f32;
         start + unit * (end - start)

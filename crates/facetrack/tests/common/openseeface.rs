@@ -27,7 +27,7 @@ pub struct Found {
     pub landmarks: Vec<[f32; 2]>,
     /// Scores of the same.
     pub conf: Vec<f32>,
-    /// How the head is turned.
+    /// Rotation of the head.
     pub quaternion: [f32; 4],
     /// By name; empty until they were measured in a frame.
     pub features: BTreeMap<String, f32>,

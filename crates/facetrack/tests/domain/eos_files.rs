@@ -21,7 +21,7 @@ const FILES: [&str; 5] = [
     "sfm_3448_edge_topology.json",
 ];
 
-/// Where they are.
+/// Paths of the files.
 fn files() -> Option<[PathBuf; 5]> {
     let found: Result<Vec<PathBuf>, NotFound> = FILES
         .iter()

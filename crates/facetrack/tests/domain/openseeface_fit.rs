@@ -25,7 +25,8 @@ struct Face {
     score: f32,
     /// The 66 landmarks and both pupils, px.
     landmarks: Vec<[f32; 2]>,
-    /// Whether the eye is open, row, column and confidence of its pupil, right before left.
+    /// For each eye, right before left: 1 if it is open, then row, column and confidence of its
+    /// pupil.
     eye_state: [[f32; 4]; 2],
     success: bool,
     quaternion: [f32; 4],
@@ -40,7 +41,7 @@ struct Face {
     eye_blink: Vec<f32>,
 }
 
-/// What is compared, with bars of the mean and of the greatest difference; angles in degrees, the
+/// Values to compare, with limits of the mean and of the maximum difference; angles in degrees, the
 /// error in px, features in their range, and lengths in units of the model, about the width of a
 /// face.
 ///

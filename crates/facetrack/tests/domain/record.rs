@@ -324,7 +324,7 @@ fn verbose_adds_its_keys_after_the_others() {
     );
 }
 
-/// With or without points in space.
+/// The points may have a depth or not.
 #[test]
 fn the_106_points_have_one_name_wherever_they_are() {
     let face = recognised_face(1, 600.123_4);
@@ -360,7 +360,7 @@ fn the_106_points_have_one_name_wherever_they_are() {
     }
 }
 
-/// It identifies people: who did not ask for details does not get it.
+/// The embedding identifies people, so a record has it only on request.
 #[test]
 fn plain_and_reduced_records_say_nothing_of_looks() {
     let face = recognised_face(1, 600.0);
@@ -435,7 +435,7 @@ fn the_coefficients_follow_the_landmarks_and_the_rest_of_the_fit_is_added() {
     );
 }
 
-/// As 32-bit floats again.
+/// Reads a list as 32-bit floats.
 fn floats(list: &Json) -> Vec<f32> {
     let numbers = list.as_array().expect("a list").iter();
     numbers

@@ -337,7 +337,7 @@ fn what_was_read_is_what_was_recorded() {
     assert_eq!(read, want);
 }
 
-/// As records of earlier versions.
+/// Records of earlier versions have no scheme.
 #[test]
 fn landmarks_without_a_scheme_are_known_by_their_number() {
     let text = record(&everything(), Format::Dense, Fields::all());
@@ -626,7 +626,7 @@ fn damaged_records_do_no_harm() {
     assert!(read > 100, "{read} of 3000: most damage goes no deeper");
 }
 
-/// As the pipeline that the dense format comes from writes it.
+/// The record is written as in the older pipeline, from which the dense format comes.
 #[test]
 fn foreign_records_without_what_was_added_are_read() {
     let text = r#"{

@@ -194,8 +194,8 @@ fn as_many_faces_as_asked_for_and_the_best_of_them() {
     assert_eq!(look_for(Some(1)), Some(vec![all[0].clone()]));
 }
 
-/// Why the engine can't be loaded with `config`; `None`, said aloud, where its runtime is not
-/// installed.
+/// Returns the reason why the engine can't be loaded with `config`; `None`, with a message, if its
+/// runtime is not installed.
 fn refusal(config: &EngineConfig) -> Option<EngineError> {
     let error = load(KIND, config).err().expect("it can't be loaded");
     if let EngineError::Part {

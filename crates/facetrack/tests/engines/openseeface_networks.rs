@@ -56,7 +56,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// As the networks take it: `mean` and `std` in `tracker.py`.
+    /// The image as the networks' input: `mean` and `std` in `tracker.py`.
     fn tensor(&self) -> Array4<f32> {
         let pixels = draw(self.width, self.height, &self.faces);
         let (mean, deviation) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);

@@ -15,7 +15,7 @@ fn negotiate(
     negotiate_for(kind.capabilities(), request, probe)
 }
 
-/// What is wrong with a machine.
+/// Fault of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ill {
     Nothing,
@@ -166,7 +166,7 @@ fn closed(variable: &'static str, value: &str) -> GpuPolicy {
     }
 }
 
-/// With `gpu-id` as the illness wants it.
+/// Returns the request with the `gpu-id` that shows the fault.
 fn request_for(ill: Ill, request: &Request) -> Request {
     Request {
         gpu_id: (ill == Ill::NoSuchGpu).then_some(7),

@@ -62,8 +62,8 @@ impl<E: ResizableDetector> GpuFallback<E> {
     /// input is reduced.
     ///
     /// # Errors
-    /// Returns the errors of `open`; [`EngineError::Device`] when the GPU has too little memory and
-    /// there is no falling back.
+    /// Returns the errors of `open`; [`EngineError::Device`] if the GPU has too little memory and
+    /// falling back is not allowed.
     pub fn load(placement: &Placement, wanted: Need, open: Open<E>) -> Result<Self> {
         let (engine, gpu, notice) = match placement {
             Placement::Cpu => (open(placement, wanted.det_size)?, None, None),

@@ -87,8 +87,8 @@ impl Folder {
     /// detector among them. Also returns the runtimes that run them.
     ///
     /// # Errors
-    /// Returns an error if a file is missing or damaged, there is no detector, or the runtime
-    /// refuses one.
+    /// Returns an error if a file is missing or damaged, the pack has no detector, or the runtime
+    /// refuses a network.
     pub(super) fn open(
         &self,
         config: &EngineConfig,

@@ -17,7 +17,7 @@ const ALONE: Batch = Batch::UpTo(1);
 
 /// The network.
 pub(super) struct FaceNetwork {
-    /// Its task.
+    /// Task of the network.
     pub module: Module,
     network: Network,
     range: ValueRange,
@@ -112,8 +112,8 @@ impl FaceNetwork {
     }
 
     /// Runs the network on `regions` of `image`: in one run, except for crowds and for a network
-    /// that takes only one face. There is no answer for a region that is `None` or out of reach, or
-    /// if a value is not finite.
+    /// that takes only one face. The answer is `None` for a region that is `None` or out of reach,
+    /// and if a value is not finite.
     ///
     /// # Errors
     /// Returns [`ModelError::Run`].

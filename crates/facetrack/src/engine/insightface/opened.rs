@@ -11,19 +11,19 @@ use crate::sample::ValueRange;
 
 /// A network of a pack.
 pub struct Opened {
-    /// Its task.
+    /// Task of the network.
     pub module: Module,
     /// The network, or its first layers.
     pub model: Box<dyn Model>,
-    /// Its other layers.
+    /// The other layers of the network.
     pub rest: Option<Rest>,
     /// The convolutions of a detector that yield boxes and key points, if the network doesn't.
     pub boxes: Option<Boxes>,
-    /// Range of its input values.
+    /// Range of the network's input values.
     pub range: ValueRange,
-    /// Its file, for messages.
+    /// File of the network, for messages.
     pub path: PathBuf,
-    /// Its file, for the record.
+    /// File of the network, for the record.
     pub file: ModelFile,
 }
 

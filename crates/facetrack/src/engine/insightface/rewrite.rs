@@ -26,7 +26,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// Returns the reason why the file has to stay as it is: it is large, has operators of its own, or
-/// is damaged, which ONNX Runtime will report.
+/// is damaged, which ONNX Runtime reports.
 pub fn divided(bytes: &[u8]) -> Result<Parts, Reason> {
     let whole = whole(bytes)?;
     Ok(match parts::divide(&whole.first) {

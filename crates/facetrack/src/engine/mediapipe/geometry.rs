@@ -164,7 +164,7 @@ impl Screen {
     }
 }
 
-/// Returns true if the points lie too close together, or one of them is no number.
+/// Returns true if the points lie too close together, or one of them is not a number.
 fn is_too_compact(points: &[Vector3<f64>]) -> bool {
     let sum: Vector2<f64> = points.iter().map(Vector3::xy).sum();
     let mean = sum / points.len() as f64;

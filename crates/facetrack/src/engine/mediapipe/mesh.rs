@@ -11,7 +11,7 @@ use crate::parallel;
 pub(crate) struct MeshReader {
     /// Blendshape networks, one per thread.
     pub blendshapes: Vec<BlendshapeNetwork>,
-    /// The canonical face; without it there is no pose.
+    /// The canonical face; without it, poses are not computed.
     pub geometry: Option<FaceGeometry>,
 }
 

@@ -118,7 +118,7 @@ fn script(detections: &[(f32, f32)]) -> Shared {
     }))
 }
 
-/// Where the networks were read from, for messages.
+/// Path of the networks, for messages.
 fn path() -> &'static Path {
     Path::new("scripted")
 }

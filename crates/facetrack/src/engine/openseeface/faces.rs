@@ -40,7 +40,7 @@ use slots::Slots;
 /// Minimum confidence of a face for its features to be updated: `adjust_3d`.
 const MIN_CONFIDENCE: f32 = 0.4;
 
-/// Error that is reported if there is no fit, px: `estimate_depth`.
+/// Error that is reported without a fit, px: `estimate_depth`.
 const NO_FIT: f32 = 99_999.0;
 
 /// Faces by identity.

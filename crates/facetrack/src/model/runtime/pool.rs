@@ -2,8 +2,8 @@
 //! Sessions of a network that several users share.
 //!
 //! A session runs once at a time, so a pool has as many sessions as its users run at once, but no
-//! more than there are cores: further sessions would need memory and save no time. A user borrows
-//! any session for each run, since all give the same results.
+//! more than there are cores: more sessions would need memory and save no time. A user borrows any
+//! session for each run, since all give the same results.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -38,7 +38,7 @@ pub(super) struct User<T> {
 }
 
 impl<T> User<T> {
-    /// Joins the users of `pool`, to run `runs` times at once. `open` opens further sessions, until
+    /// Joins the users of `pool`, to run `runs` times at once. `open` opens more sessions, until
     /// there are `max_sessions`.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ const SHAPES: [(&[u8], bool); 6] = [
     (OWN_EXPRESSIONS, true),
 ];
 
-/// Where the parts of `version1.bin` begin: 5 vertices, 2 components and 4 triangles.
+/// Offsets of the parts of `version1.bin`: 5 vertices, 2 components and 4 triangles.
 const MEAN: usize = 4;
 const BASIS: usize = MEAN + 8 + 15 * 4;
 const EIGENVALUES: usize = BASIS + 8 + 30 * 4;

@@ -13,7 +13,7 @@ fn drawn(draw: impl FnOnce(&mut Mask)) -> Mask {
     mask
 }
 
-/// What is covered lies in the spans, and they in the mask.
+/// Checks that all covered pixels are in the spans, and the spans in the mask.
 fn assert_spans_hold(mask: &Mask) {
     for y in 0..mask.height() {
         let span = mask.span(y);

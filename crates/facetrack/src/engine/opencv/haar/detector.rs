@@ -18,7 +18,7 @@ use crate::instructions;
 /// neighbouring bands share are few in comparison.
 const BAND: usize = 64;
 
-/// Maximum number of windows of a frame that are grouped; further windows are ignored. With a scale
+/// Maximum number of windows of a frame that are grouped; other windows are ignored. With a scale
 /// factor of 1.1, a crowd of thousands has fewer. A cascade that sees faces everywhere has more
 /// than one per pixel.
 const MAX_FOUND: usize = 1 << 18;

@@ -105,7 +105,7 @@ fn a_frame_that_takes_too_much_memory_is_an_error_with_its_size() {
     assert_eq!(reducing.detect(&image, 0.5).unwrap().len(), 1);
 }
 
-/// For messages.
+/// Path of the network, for messages.
 const PATH: &str = "yunet.onnx";
 
 /// The published file; `None`, said aloud, where it is not installed.

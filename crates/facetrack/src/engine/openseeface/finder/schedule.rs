@@ -26,7 +26,7 @@ impl Schedule {
         }
     }
 
-    /// Counts a frame with `followed` tracked faces; returns whether the whole frame has to be
+    /// Counts a frame with `followed` tracked faces; returns true if the whole frame has to be
     /// searched.
     pub(super) fn searches(&mut self, followed: usize) -> bool {
         self.waited += 1;

@@ -132,7 +132,7 @@ fn finder_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> Fa
     FaceFinder::new(networks, &config)
 }
 
-/// What is seen in a grey frame.
+/// Returns the faces that are found in a gray frame.
 fn see_in(finder: &mut FaceFinder, size: (usize, usize)) -> Vec<Observation> {
     see_with(finder, size, &THRESHOLDS)
 }
@@ -197,7 +197,7 @@ fn a_lost_face_is_looked_for_at_its_place_and_then_in_the_whole_frame() {
         (&[0.5, 0.5], 0, 1),
         (&[0.5, 0.5], 0, 1),
         (&[0.5, 0.5], 0, 1),
-        // The place is no longer looked at.
+        // The position is not searched any more.
         (&[0.875], 1, 1),
     ]
     .into_iter()
