@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// Form in which a format is given to the resampler.
+/// Form of a format for the resampler.
 #[derive(Clone, Copy)]
 enum Format<'a> {
     Common(PixelFormat),

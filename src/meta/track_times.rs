@@ -10,10 +10,9 @@ use facetrack::report::{FrameReport, TrackedFace};
 /// Running times at which a face was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrackTimes {
-    /// Time of the frame in which the face appeared.
+    /// Time of the face's first frame.
     pub first: gst::ClockTime,
-    /// Time of the frame in which the face was measured last; a face that is held or predicted was
-    /// measured earlier.
+    /// Time of the face's last measurement; a face that is held or predicted was measured earlier.
     pub last: gst::ClockTime,
 }
 

@@ -10,9 +10,9 @@ use crate::stream::{self, VideoTimes};
 use facetrack::record::completeness::End;
 use facetrack::record::timeline::Continuity;
 
-/// Maximum time by which the duration in a tag may exceed the longest track: some programs leave
-/// the last frame out of one of them. Our choice: a frame at 20 fps. Tags that were copied from
-/// another file are rarely that close.
+/// Maximum excess of the duration in a tag over the longest track: some programs leave the last
+/// frame out of one of them. Our choice: a frame at 20 fps. Tags that were copied from another file
+/// are rarely that close.
 const TAG_TOLERANCE: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
 /// A stream that is being recorded.

@@ -10,7 +10,7 @@ use facetrack::report::FrameReport;
 use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
-/// A shot of 20 frames, 25 per second, 1280×180. What it shows depends on SEED.
+/// A shot of 20 frames, 25 per second, 1280×180. Its content depends on SEED.
 const SHOT: &str = "-f lavfi -i nullsrc=s=96x14:r=25:d=0.8,\
     geq=lum=128+127*sin(SEED*(X*X*3+Y*Y*7+X*Y*SEED)):cb=128:cr=128,\
     scale=1280:180:flags=bicubic,format=yuv420p,setsar=1";

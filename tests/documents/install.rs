@@ -23,7 +23,7 @@ fn built(root: &Path) -> PathBuf {
     root.join("built")
 }
 
-/// Folder in which GStreamer searches plugins.
+/// Folder that GStreamer searches for plugins.
 fn plugins_dir() -> PathBuf {
     let output = Command::new("pkg-config")
         .args(["--variable=pluginsdir", "gstreamer-1.0"])

@@ -526,8 +526,8 @@ fn record_once(path: &Path, format: &str) {
     }
 }
 
-/// Checks the behaviour of a run in which the nth call fails. Returns true if the run made that
-/// many calls.
+/// Lets the nth call of a run fail, and checks the run. Returns true if the run made that many
+/// calls.
 fn survives(call: &str, error: &str, nth: usize, format: &str) -> bool {
     let name = "record_files::a_fault_is_reported_and_nothing_is_lost";
     let kept = broken_off(3);

@@ -352,7 +352,7 @@ fn interruptions_without_notice_are_errors_in_a_file() {
     assert_eq!(head["incomplete_reason"], "2 decoding errors");
 }
 
-/// The stream is from a file of variable rate, in which demuxers announce still pictures.
+/// The stream is from a file of variable rate; demuxers announce its still pictures.
 #[test]
 fn uneven_times_are_no_loss() {
     let mut sink = Sink::new();

@@ -25,8 +25,8 @@ const MAX_LATENESS: u64 = 20_000_000;
 /// Twice as slow as the clip is played.
 const SLOW: &str = "facetrack engine=scripted script=\"face; slow ms=80\"";
 
-/// The record of a clip that is played in a pipeline in which `{sink}` is a sink that waits and
-/// `{record}` is the recording one. `None`, reported, without ffmpeg.
+/// The record of a clip that is played in a pipeline; `{sink}` is a sink that waits and `{record}`
+/// is the recording one. `None`, reported, without ffmpeg.
 fn play(between: &str) -> Option<Json> {
     common::init();
     if !has_ffmpeg() {

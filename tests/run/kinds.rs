@@ -243,7 +243,7 @@ fn each_frame_is_in_one_part() {
     }
 }
 
-/// The times of a list are those of the record, in every container: 0 is the first frame.
+/// A list has the times of the record, in every container: 0 is the first frame.
 #[test]
 fn parts_have_the_same_frames_in_every_container() {
     if !encoded::has_ffmpeg() {

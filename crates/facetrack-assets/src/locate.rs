@@ -102,7 +102,7 @@ fn searched(folders: &[PathBuf]) -> String {
     }
 }
 
-/// Folders in which models and ONNX Runtime are searched. The default has none.
+/// Folders to search for models and ONNX Runtime. The default has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPaths {
     /// Folder of models that is searched first.

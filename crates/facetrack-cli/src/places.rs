@@ -11,7 +11,7 @@ use walkdir::DirEntry;
 
 use crate::store;
 
-/// Returns the folders in which an element searches models and ONNX Runtime in this environment.
+/// Returns the folders that an element searches for models and ONNX Runtime in this environment.
 pub(crate) fn search_paths() -> SearchPaths {
     SearchPaths::from_vars(env::var_os)
 }

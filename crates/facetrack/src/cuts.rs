@@ -33,7 +33,7 @@ const MIN_CHANGE: f32 = 4.0;
 /// Similarity below which a frame may show another scene, if [`DROP`] agrees.
 const DIFFERENT: f32 = 0.46;
 
-/// Minimum drop of the similarity below that of the last frames: an explosion changes every frame.
+/// Minimum drop of the similarity below the last frames: an explosion changes every frame.
 const DROP: f32 = 0.25;
 
 /// Number of frames whose similarity counts for [`DROP`].

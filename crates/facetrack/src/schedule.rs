@@ -32,8 +32,8 @@ use lateness::Lateness;
 /// Frame period if neither caps nor buffers specify one: 25 frames per second.
 pub const NOMINAL_PERIOD: Duration = Duration::from_millis(40);
 
-/// Fraction of an interval by which a frame may come before it is due, because timestamps are
-/// rounded and cameras jitter. Our choice.
+/// A frame may come early by this fraction of an interval, because timestamps are rounded and
+/// cameras jitter. Our choice.
 const JITTER: u32 = 8;
 
 choices! {

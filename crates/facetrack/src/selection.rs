@@ -33,9 +33,9 @@ pub struct Selection {
     pub id: u32,
 }
 
-/// Factor by which a clearly better face is larger, or nearer to the centre. In the reference
-/// clips, the side of a face's box differs from its median of the last 2 s by a factor of at most
-/// 1.23. So the movement of one of two similar faces does not change the selection.
+/// Minimum factor in size, or in the distance to the centre, of a clearly better face. In the
+/// reference clips, the side of a face's box differs from its median of the last 2 s by a factor of
+/// at most 1.23. So the movement of one of two similar faces does not change the selection.
 const CLEAR_FACTOR: f32 = 1.25;
 
 /// Time after which a clearly better face replaces the selected one. A person walks at 1.4 m/s. A

@@ -33,8 +33,8 @@ pub struct TrackerConfig {
     /// Maximum distance, px, of a face from its position in the last frame, or from the expected
     /// one; `None` for the size of the face.
     pub max_distance: Option<f32>,
-    /// Maximum number of consecutive frames without a sighting; one more ends the track. The
-    /// default is that of the older pipeline.
+    /// Maximum number of consecutive frames without a sighting; one more ends the track. The older
+    /// pipeline has the same default.
     #[default(7)]
     pub max_age: u32,
 }

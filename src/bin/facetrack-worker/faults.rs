@@ -85,7 +85,7 @@ struct Taken {
 
 /// Gives decoded pictures the times of the encoded ones if they all have the time of the first one.
 /// In GStreamer 1.22, this happens without direct rendering with decoders that draw each picture
-/// over the last one, such as those of GIF, Cinepak and QuickTime Animation. These decoders yield a
+/// over the last one, such as for GIF, Cinepak and QuickTime Animation. These decoders yield a
 /// picture before they take the next one.
 fn keep_times(decoder: &gst::Element) {
     let pads = decoder.static_pad("sink").zip(decoder.static_pad("src"));

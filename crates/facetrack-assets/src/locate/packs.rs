@@ -53,7 +53,7 @@ impl SearchPaths {
         })
     }
 
-    /// Folders in which packs are searched.
+    /// Folders to search for packs.
     fn pack_folders(&self) -> Vec<PathBuf> {
         let own_home = self.home.as_ref().map(|home| home.join(".insightface"));
         let in_models = |home: &PathBuf| home.join("models");

@@ -215,7 +215,7 @@ impl SegmentedVideo {
     }
 }
 
-/// Returns the reason why a segment and those of its neighbours that are done cannot be joined.
+/// Returns the reason why a segment cannot be joined with its neighbours, as far as these are done.
 fn misfit(segments: &[Option<StatusFile>], number: usize) -> Option<String> {
     let outcome = |number: usize| {
         let outcome = &segments.get(number)?.as_ref()?.outcome;

@@ -94,8 +94,7 @@ struct Lowering<'a> {
     network: &'a Network<'a>,
     graph: Graph,
     forms: Vec<Forms>,
-    /// For each tensor, the tensor with its constant: itself, or the one from which it was
-    /// dequantised.
+    /// For each tensor, the tensor with its constant: itself, or the source of a dequantisation.
     constants: Vec<usize>,
 }
 

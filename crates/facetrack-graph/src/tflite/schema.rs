@@ -104,8 +104,8 @@ fn tensors_of(table: &Table<'_>, field: usize, count: usize) -> Result<Vec<Optio
         .collect()
 }
 
-/// Reads a vector like [`tensors_of`], in which every tensor is required. `what` names a tensor in
-/// error messages.
+/// Reads a vector like [`tensors_of`]; every tensor is required. `what` names a tensor in error
+/// messages.
 fn required_tensors(
     table: &Table<'_>,
     field: usize,

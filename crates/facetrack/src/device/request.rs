@@ -41,9 +41,9 @@ pub struct Request {
     /// A GPU with less free memory counts as not available, bytes.
     #[default(MIN_FREE_VRAM)]
     pub min_free_vram: u64,
-    /// Folders in which CUDA's libraries are searched.
+    /// Folders to search for CUDA's libraries.
     pub libraries: LibrarySearch,
-    /// Folders in which ONNX Runtime is searched.
+    /// Folders to search for ONNX Runtime.
     pub paths: SearchPaths,
     /// Devices that CUDA shows the process, as `$CUDA_VISIBLE_DEVICES` lists them; `None` for all.
     pub visible_devices: Option<String>,

@@ -15,8 +15,8 @@ use smart_default::SmartDefault;
 
 use crate::record::container::Extent;
 
-/// Maximum time by which the video may end earlier than the longest track, ns. Our choice; audio
-/// often ends a few packets later.
+/// Maximum time between the end of the video and a later end of the longest track, ns. Our choice;
+/// audio often ends a few packets later.
 const CONTAINER_TOLERANCE: f64 = 1e9;
 
 /// Number of intervals between frames that may be missing at the end.
@@ -409,7 +409,7 @@ mod tests {
         let (expected, reason) = of(75, stated(Extent::Whole, Some(40e6)));
         let want = "the video ends at 3.000 s of 4.000 s; 75 of 100 frames could be read";
         assert_eq!((expected, reason.as_deref()), (Some(100), Some(want)));
-        // Frames at another rate, or more of them, are others than those of the file.
+        // Frames at another rate, or more of them, are not the frames of the file.
         assert_eq!(of(75, stated(Extent::Whole, Some(20e6))).0, None);
         assert_eq!(of(101, stated(Extent::Whole, None)).0, None);
         // Nothing is computed from a duration.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The jsonl format, in which each line is a JSON object, for pipes and live use.
+//! The jsonl format for pipes and live use. Each line is a JSON object.
 
 use std::io::{self, Write};
 

@@ -26,8 +26,8 @@ const MEASURED: u64 = 3;
 /// intervals with jitter do not.
 const WRONG: f64 = 1.5;
 
-/// Share by which a single frame moves the expected time: jitter moves it by an eighth, and with a
-/// drift of 1 % it lags by a twelfth of a period. Our choice.
+/// Weight of a single frame in the expected time: jitter moves it by an eighth, and with a drift of
+/// 1 % it lags by a twelfth of a period. Our choice.
 const FOLLOW: f64 = 0.125;
 
 /// Maximum deviation of a frame from its expected time, in periods.

@@ -100,7 +100,7 @@ impl<S> Replay<S> {
         &self.index.source.engine
     }
 
-    /// Returns the rule by which missing frames of the stream got numbers.
+    /// Returns the rule for the numbers of missing frames.
     pub fn filling(&self) -> Filling {
         let head = &self.index.head;
         let option = |name| head.options.get(name);

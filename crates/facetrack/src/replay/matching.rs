@@ -84,7 +84,7 @@ impl Frames {
     }
 }
 
-/// Maximum time, in periods, by which a segment may begin before its first frame: times are
+/// Maximum time between the start of a segment and a later first frame, in periods: times are
 /// rounded.
 const EARLY: f64 = 0.1;
 

@@ -45,8 +45,8 @@ const UNSEEN_WEIGHT: f32 = 0.5;
 const STAYING_WEIGHT: f32 = 0.5;
 
 impl Track {
-    /// Boxes in which the face may be at `time`, with a factor for the score of each. A face that
-    /// is behind another one may stop there, or come out at the other side.
+    /// Possible boxes of the face at `time`, with a factor for the score of each. A face that is
+    /// behind another one may stop there, or come out at the other side.
     fn places(&self, time: Duration) -> impl Iterator<Item = (Rect, f32)> {
         let expected = self.motion.displacement(time).unwrap_or_default();
         let unseen = self.motion.elapsed(time);

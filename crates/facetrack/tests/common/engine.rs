@@ -10,7 +10,7 @@ use facetrack::model::ModelError;
 use facetrack::observation::Observation;
 use facetrack_assets::locate::SearchPaths;
 
-/// Folders in which models and ONNX Runtime are installed.
+/// Folders of the installed models and ONNX Runtime.
 pub fn installed_paths() -> SearchPaths {
     SearchPaths::from_vars(std::env::var_os)
 }

@@ -626,7 +626,7 @@ fn damaged_records_do_no_harm() {
     assert!(read > 100, "{read} of 3000: most damage goes no deeper");
 }
 
-/// The record is written as in the older pipeline, from which the dense format comes.
+/// The record has the form of the older pipeline, which had the dense format first.
 #[test]
 fn foreign_records_without_what_was_added_are_read() {
     let text = r#"{

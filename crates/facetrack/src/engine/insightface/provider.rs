@@ -71,8 +71,8 @@ pub(super) fn precision(placement: &Placement) -> Precision {
     }
 }
 
-/// Returns the way in which a network's inputs and outputs are transferred. A TensorRT engine is a
-/// single launch without a CUDA graph.
+/// Returns the transfer of a network's inputs and outputs. A TensorRT engine is a single launch
+/// without a CUDA graph.
 pub(super) fn transfer(provider: Provider) -> Transfer {
     let Provider::Cuda(CudaProvider { tuning, .. }) = provider else {
         return Transfer::Copied;

@@ -51,8 +51,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
 };
 
 /// The arguments of OpenCV's `detectMultiScale`. As there, if no size of the cascade's window is
-/// within the bounds, the size nearest to the minimum is searched. The defaults are those of the
-/// older pipeline of `docs/run.md`.
+/// within the bounds, the size nearest to the minimum is searched. The defaults come from the older
+/// pipeline of `docs/run.md`.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
 pub struct Search {
     /// Ratio of two neighbouring sizes, at least 1.001.

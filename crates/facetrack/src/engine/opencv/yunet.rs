@@ -25,7 +25,7 @@ use fit::Fit;
 
 pub use load::load;
 
-/// Default minimum scores, those of the older pipeline of `docs/run.md`.
+/// Default minimum scores, as in the older pipeline of `docs/run.md`.
 pub const THRESHOLDS: Thresholds = Thresholds {
     detection: 0.7,
     ..Thresholds::DEFAULT

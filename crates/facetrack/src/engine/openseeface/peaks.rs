@@ -46,12 +46,12 @@ pub struct Peak {
 struct Offsets {
     /// Input channels of both kinds of offsets.
     channels: usize,
-    /// Weights of the first convolution: for each of the 3×3 cells, those of each filter and
+    /// Weights of the first convolution: one for each of the 3×3 cells, each filter and each
     /// channel.
     near: Vec<Vec<f32>>,
     near_bias: Vec<f32>,
     near_range: [f32; 2],
-    /// Weights of the second convolution: for each landmark, those of each filter and channel. The
+    /// Weights of the second convolution: one for each landmark, each filter and each channel. The
     /// first half of the channels yields the offset along rows, the other half the one along
     /// columns.
     landmarks: Vec<Vec<f32>>,

@@ -4,7 +4,7 @@
 //! A record has each position with three decimals, and also whole pixels, which were truncated
 //! before that rounding: 99.9996 is written as 100.0 and as 99. Of all floats with these three
 //! decimals, one is chosen that also has these whole pixels, so that recording it again yields the
-//! same text. Its error is never larger than that of the rounding.
+//! same text. Its error is never larger than the rounding error.
 
 use super::number::thousandths;
 use crate::geometry::Rect;
@@ -13,8 +13,8 @@ use crate::observation::{Landmark, Observation};
 /// Half of the unit to which positions are rounded, px.
 const HALF: f32 = 0.0005;
 
-/// Distance by which landmarks are moved if their mean is on the wrong side of a whole pixel, px.
-/// Half of [`HALF`]: enough to move a float of 4096, little enough to keep its three decimals.
+/// Displacement of landmarks whose mean is on the wrong side of a whole pixel, px. Half of
+/// [`HALF`]: enough to move a float of 4096, little enough to keep its three decimals.
 const NUDGE: f32 = 0.000_2;
 
 /// Minimum distance of a mean from a whole pixel, px. The metadata's fractions of the frame are

@@ -37,7 +37,7 @@ pub(crate) struct Lesson {
     /// limit.
     pub time: f32,
     /// True if there are 66 landmarks, as at level 2 of the original's `feature_level`. Level 1 has
-    /// only 30, some of which stand for several of the 66.
+    /// only 30; some stand for several of the 66.
     pub is_fine: bool,
 }
 

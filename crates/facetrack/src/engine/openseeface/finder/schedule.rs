@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Decides in which frames the whole picture is searched, and for how many frames a lost face is
-//! searched at its last position.
+//! Decides if a whole frame is searched, and for how many frames a lost face is searched at its
+//! last position.
 
 use crate::engine::openseeface::Settings;
 
