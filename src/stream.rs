@@ -114,7 +114,7 @@ pub fn time(segment: &gst::Segment, timestamp: Option<gst::ClockTime>) -> Option
     }
 }
 
-/// Returns if frames may be lost before `buffer`.
+/// Returns the continuity before `buffer`, where frames may be lost.
 pub(crate) fn continuity_of(buffer: &gst::BufferRef) -> Continuity {
     continuity(buffer.flags().contains(gst::BufferFlags::DISCONT))
 }

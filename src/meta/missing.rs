@@ -58,7 +58,8 @@ pub(crate) fn asks_for_source(query: &gst::QueryRef) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns if a stream of these frames is reported: while it plays, and at its end.
+    /// Returns how often a stream of these frames is reported while it plays, and whether it is
+    /// reported at its end.
     fn remarks(frames: impl Iterator<Item = bool>) -> (usize, bool) {
         let mut missing_meta = MissingMetaCounter::default();
         let remarks = frames.filter(|frame| missing_meta.count(*frame)).count();

@@ -50,8 +50,8 @@ impl Following {
         self.times.begin(segment);
     }
 
-    /// Takes a frame, and returns if frames are lost before it. `may_drop` is true if this element
-    /// may drop late frames itself.
+    /// Takes a frame, and returns the continuity before it. `may_drop` is true if this element may
+    /// drop late frames itself.
     pub(super) fn frame(
         &mut self,
         buffer: &gst::BufferRef,

@@ -52,7 +52,7 @@ impl Recording {
     /// Opens the destination of `sink`.
     ///
     /// # Errors
-    /// Returns an error if it may not be replaced or can't be created.
+    /// Returns an error if the file may not be replaced or can't be created.
     pub(super) fn open(
         config: Config,
         unlocked: Arc<AtomicBool>,

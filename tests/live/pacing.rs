@@ -242,7 +242,7 @@ fn play(pipeline: &str) -> Vec<Shown> {
     receiver.try_iter().collect()
 }
 
-/// Returns for each frame if it was analysed.
+/// Returns for each frame whether it was analysed.
 fn analyzed(frames: &[Shown]) -> Vec<bool> {
     frames
         .iter()

@@ -61,7 +61,7 @@ fn frames(record: &Json) -> &[Json] {
     record["frames"].as_array().expect("a list")
 }
 
-/// Returns for each frame if it was filled in.
+/// Returns for each frame whether it was filled in.
 fn gaps(record: &Json) -> Vec<bool> {
     let frames = frames(record).iter();
     frames.map(|frame| frame["status"] == "gap").collect()

@@ -110,7 +110,7 @@ pub struct SearchPaths {
     /// ONNX Runtime's library. It is the only candidate, so that a typing error does not go
     /// unnoticed.
     pub runtime: Option<PathBuf>,
-    /// Says if ONNX Runtime's libraries may have telemetry.
+    /// Telemetry that ONNX Runtime's libraries may have.
     pub telemetry: Telemetry,
     /// The user's own collection of models.
     pub collection: Option<PathBuf>,

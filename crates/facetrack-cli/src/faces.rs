@@ -178,7 +178,7 @@ impl Contents {
     /// Looks through the whole record.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read, or a frame is damaged.
+    /// Returns an error if the record cannot be read, or a frame is damaged.
     pub(crate) fn of(replay: &mut Replay<File>) -> Result<Self, String> {
         let mut contents = Self::default();
         let mut found: IndexMap<String, Column> = common_columns()
@@ -327,7 +327,8 @@ impl Rows {
     /// The frame at this place of the record.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read, or is damaged, also in values that have no column.
+    /// Returns an error if the frame cannot be read, or is damaged, also in values that have no
+    /// column.
     pub(crate) fn frame(&self, replay: &mut Replay<File>, place: usize) -> Result<Frame, String> {
         let report = replay.report(place, ANY_SIZE);
         let report = report.map_err(|error| error.to_string())?;

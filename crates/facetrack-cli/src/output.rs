@@ -15,7 +15,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 /// Prints lines to standard output, without other control characters. A closed pipe is not an error.
 ///
 /// # Errors
-/// Returns an error if it can't be written, as to a full disk.
+/// Returns an error if the text can't be written, as to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<(), StoreError> {
     print_exactly(Lines(text))
 }

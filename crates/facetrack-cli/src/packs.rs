@@ -17,7 +17,7 @@ use crate::store::{self, Store};
 /// changed.
 ///
 /// # Errors
-/// Returns an error if one can't be read or renamed.
+/// Returns an error if a folder can't be read or renamed.
 pub(crate) fn set_aside<'a>(
     store: &Store,
     manifest: &'a Manifest,

@@ -68,7 +68,7 @@ pub(crate) fn found(entry: walkdir::Result<DirEntry>) -> walkdir::Result<Option<
 /// A path as text.
 ///
 /// # Errors
-/// Returns an error if it is not UTF-8.
+/// Returns an error if the path is not UTF-8.
 pub(crate) fn text(path: &Path) -> Result<&str, String> {
     let text = path.to_str();
     text.ok_or_else(|| format!("{}: the name is not UTF-8. Rename it", path.display()))

@@ -32,7 +32,7 @@ const TELEMETRY_FILES: [&str; 5] = [
 /// Removes the earlier versions of `file`. If one of them had telemetry, removes the data of it.
 ///
 /// # Errors
-/// Returns an error if one cannot be read or removed.
+/// Returns an error if a file cannot be read or removed.
 pub(crate) fn remove(store: &Store, file: &KnownFile) -> Result<(), StoreError> {
     for earlier in &file.replaces {
         let path = store.place(file).with_file_name(&*earlier.name);

@@ -33,7 +33,7 @@ struct Face {
 /// Sums up the record at `path`, and draws `blendshape` over time; `elapsed` is what the run took.
 ///
 /// # Errors
-/// Returns an error if it can't be read, or is not one.
+/// Returns an error if the file can't be read, or is not a record.
 pub(crate) fn of_file(
     path: &Path,
     blendshape: &str,

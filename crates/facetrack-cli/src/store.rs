@@ -56,7 +56,7 @@ impl Store {
     /// A new folder for half-done work, removed when dropped.
     ///
     /// # Errors
-    /// Returns an error if it cannot be created.
+    /// Returns an error if the folder cannot be created.
     pub(crate) fn scratch(&self) -> Result<TempDir, StoreError> {
         tempfile::Builder::new()
             .prefix(SCRATCH_PREFIX)
@@ -68,7 +68,7 @@ impl Store {
     /// checked.
     ///
     /// # Errors
-    /// Returns an error if it cannot be written; the old file is kept.
+    /// Returns an error if the file cannot be written; the old file is kept.
     pub(crate) fn install(
         &self,
         candidate: &Path,
@@ -93,7 +93,7 @@ pub(crate) fn place(root: &Path, file: &KnownFile) -> PathBuf {
 /// Compares the file at `path` with its entry.
 ///
 /// # Errors
-/// Returns an error if it cannot be read.
+/// Returns an error if the file cannot be read.
 pub(crate) fn state(path: &Path, known: &KnownFile) -> Result<State, StoreError> {
     manifest::compare(path, known.size, &known.sha256).map_err(StoreError::at(path))
 }

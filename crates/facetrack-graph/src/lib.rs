@@ -161,7 +161,7 @@ impl Graph {
     /// Reads the ONNX file `bytes`.
     ///
     /// # Errors
-    /// Returns an error if it is damaged or larger than face networks are.
+    /// Returns an error if the file is damaged, or larger than face networks are.
     pub fn read(bytes: Vec<u8>) -> Result<Self> {
         Self::parse(bytes.into())
     }

@@ -52,6 +52,7 @@ pub(crate) struct Input {
     pub order: Order,
     /// Channels in memory.
     pub stored: usize,
+    /// True if each row has its channels one after the other.
     pub is_planar: bool,
     /// The factor that its elements are multiplied by, and the number that is added then.
     pub scale: [f32; 2],

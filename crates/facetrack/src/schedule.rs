@@ -94,9 +94,9 @@ pub struct Candidate {
     pub time: Duration,
     /// Arrival; `None` for a frame without a timestamp, which is never late.
     pub arrival: Option<Arrival>,
-    /// True if it follows an analysed frame, so that there are faces to hold.
+    /// True if the frame follows an analysed one, so that there are faces to hold.
     pub can_hold: bool,
-    /// True if it follows a hard cut.
+    /// True if the frame follows a hard cut.
     pub cut: bool,
 }
 

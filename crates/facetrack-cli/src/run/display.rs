@@ -58,7 +58,7 @@ impl<'a> Display<'a> {
     /// Shows an event.
     ///
     /// # Errors
-    /// Returns an error if it cannot be printed.
+    /// Returns an error if the text cannot be printed.
     pub(super) fn on_event(&mut self, event: Event) -> Result<(), StoreError> {
         match &mut self.mode {
             Mode::Json => print_json(&event, self.videos)?,
@@ -94,7 +94,7 @@ impl<'a> Display<'a> {
     /// Shows the summary of the run.
     ///
     /// # Errors
-    /// Returns an error if it cannot be printed.
+    /// Returns an error if the text cannot be printed.
     pub(super) fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
         let summary = &self.summary;
         if let Mode::Json = self.mode {

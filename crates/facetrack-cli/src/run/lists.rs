@@ -69,7 +69,7 @@ impl From<Item> for Row {
 /// Reads the list in a file; `-` is standard input.
 ///
 /// # Errors
-/// Returns an error if it cannot be read, or has no video, or a row is not understood.
+/// Returns an error if the list cannot be read, has no video, or has an invalid row.
 pub(super) fn read(path: &Path) -> Result<Vec<Video>, String> {
     let at = |error: String| format!("{}: {error}", path.display());
     let text = text_of(path).map_err(|error| at(error.to_string()))?;

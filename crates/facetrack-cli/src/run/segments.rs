@@ -81,7 +81,7 @@ impl SegmentJob {
     /// Writes the status of the segment.
     ///
     /// # Errors
-    /// Returns an error if it cannot be written.
+    /// Returns an error if the status file cannot be written.
     pub(super) fn keep(&self, status: &StatusFile) -> io::Result<()> {
         let status = StatusFile {
             digest: self.digest(status)?,

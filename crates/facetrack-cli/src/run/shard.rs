@@ -76,7 +76,7 @@ impl FromStr for ShardOption {
 /// The shard that the option or the scheduler's variables give.
 ///
 /// # Errors
-/// Returns an error if they do not fit together.
+/// Returns an error if the option and the variables contradict each other.
 pub(super) fn of(
     option: Option<ShardOption>,
     variable: impl Fn(&str) -> Option<String>,

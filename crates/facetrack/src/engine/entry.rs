@@ -158,7 +158,7 @@ impl EngineKind {
         (self.entry().smooths_natively)(config)
     }
 
-    /// Returns if the engine can run on a GPU, for [`crate::device::negotiate`].
+    /// Returns the properties of the engine that decide on its device.
     pub fn capabilities(self) -> Capabilities {
         Capabilities {
             engine: self.name(),

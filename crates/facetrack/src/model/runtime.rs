@@ -80,12 +80,12 @@ impl OnnxRuntime {
             .or_else(|| Some(mapped::file(&self.path)?.parent()?.to_path_buf()))
     }
 
-    /// Returns true if it was built with the CUDA provider.
+    /// Returns true if the library was built with the CUDA provider.
     pub fn has_cuda(&self) -> bool {
         CUDA::is_available().unwrap_or(false)
     }
 
-    /// Returns true if it was built with the TensorRT provider.
+    /// Returns true if the library was built with the TensorRT provider.
     pub fn has_tensorrt(&self) -> bool {
         TensorRT::is_available().unwrap_or(false)
     }

@@ -118,7 +118,7 @@ impl Matrix<'_> {
     /// Returns the values in column-major order.
     ///
     /// # Errors
-    /// Returns an error if one is not finite.
+    /// Returns an error if a value is not finite.
     pub(super) fn values(&self, what: &str) -> Result<Vec<f32>, String> {
         let values = self.values.iter().copied().map(f32::from_le_bytes);
         let values: Vec<f32> = values.collect();

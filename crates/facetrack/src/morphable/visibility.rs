@@ -64,8 +64,8 @@ struct Probe {
     position: [f32; 3],
 }
 
-/// Returns for each of `vertices` if a triangle hides it. Triangles with the vertex as a corner do
-/// not count; in the original some of them do, by rounding errors.
+/// Returns for each of `vertices` whether a triangle hides it. Triangles with the vertex as a
+/// corner do not count; in the original some of them do, by rounding errors.
 pub(super) fn hidden(
     view: &View,
     triangles: &[[u32; 3]],

@@ -113,7 +113,7 @@ pub struct Completeness {
     pub corrupted: u64,
     /// See [`Found`].
     pub dropped: u64,
-    /// True if it would be complete without [`Self::dropped`].
+    /// True if the record would be complete without [`Self::dropped`].
     pub lacks_only_dropped_frames: bool,
 }
 

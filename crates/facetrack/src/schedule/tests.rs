@@ -228,7 +228,7 @@ fn a_usual_delay_is_not_late() {
     }
 }
 
-/// Returns for each frame if it is analysed; from the 50th on, each comes about 200 ms late.
+/// Returns for each frame whether it is analysed; from the 50th on, each comes about 200 ms late.
 fn analyses_of_a_late_stream(cost: u64, reports_late: bool) -> Vec<bool> {
     let (mut schedule, mut now) = (live(0), 0);
     (0..2000)

@@ -70,7 +70,7 @@ impl Track {
         }
     }
 
-    /// Notes if one of the `faces` at `time` covers a part of a place where this face may be.
+    /// Notes whether one of the `faces` at `time` covers a part of a place where this face may be.
     /// Engines may miss the face in front for a few frames, and find the other one some frames
     /// late.
     pub(super) fn cover(&mut self, faces: &[Observation], time: Duration) {

@@ -37,8 +37,8 @@ impl Networks {
     /// `det_size` px: at most one of each task, a detector among them.
     ///
     /// # Errors
-    /// Returns an error if one does not run or has other tensors, if the detector is missing, or if
-    /// a requested network is missing.
+    /// Returns an error if a network does not run or has other tensors, if the detector is missing,
+    /// or if a requested network is missing.
     pub(super) fn new(
         opened: Vec<Opened>,
         runtimes: Runtimes,

@@ -141,7 +141,7 @@ impl Detector {
 /// sigmoid.
 ///
 /// # Errors
-/// Returns an error if it is damaged or another file.
+/// Returns an error if the file is damaged, or not YuNet's.
 pub fn rewrite(path: &Path, bytes: Vec<u8>) -> Result<Graph, ModelError> {
     let mut graph = read_onnx(path, bytes)?;
     heads::rewrite(&mut graph).map_err(|actual| ModelError::Tensors {

@@ -24,7 +24,7 @@ pub(super) const CHANNELS: usize = 16;
 /// stride] for each of [`STRIDES`].
 ///
 /// # Errors
-/// Returns an error if it is another graph.
+/// Returns an error if the graph is not YuNet's.
 pub(super) fn rewrite(graph: &mut Graph) -> Result<(), Reason> {
     for axis in [2, 3] {
         graph.set_input_extent(axis, None);
