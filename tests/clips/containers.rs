@@ -224,13 +224,13 @@ fn play(clip: &Path) -> Played {
     try_to_play(clip).unwrap_or_else(|| panic!("{} never begins", clip.display()))
 }
 
-/// The same; `None` if the pipeline never begins.
+/// Plays a clip like [`play`]; `None` if the pipeline never begins.
 fn try_to_play(clip: &Path) -> Option<Played> {
     (0..ATTEMPTS).find_map(|_| attempt(clip))
 }
 
-/// The same; `None` if the pipeline does not begin. decodebin drops an error that a demuxer posts
-/// while it is added, which happens with files that end in their header.
+/// Makes one attempt; `None` if the pipeline does not begin. decodebin drops an error that a
+/// demuxer posts while it is added, which happens with files that end in their header.
 fn attempt(clip: &Path) -> Option<Played> {
     common::init();
     let location = clip.with_extension("json");
@@ -266,7 +266,8 @@ fn attempt(clip: &Path) -> Option<Played> {
         };
         match message.view() {
             gst::MessageView::Eos(_) => break,
-            // Of a cut AVI, decodebin at times never passes the end of its other streams on.
+            // With a cut AVI file, decodebin sometimes does not pass on the end of its other
+            // streams.
             gst::MessageView::Element(done)
                 if done
                     .structure()

@@ -210,7 +210,7 @@ fn faces_follow_what_keeps_the_shape() {
             "videoscale ! video/x-raw,width=320,height=180 ! jpegenc ! jpegdec",
             "1/1",
         ),
-        // What does nothing.
+        // These elements change nothing.
         ("videocrop", "1/1"),
         ("videobox", "1/1"),
     ] {

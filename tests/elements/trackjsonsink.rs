@@ -54,7 +54,7 @@ impl Sink {
 
     /// `None` if the element refuses to start.
     pub fn try_start(element: gst::Element, bus: Watch, folder: tempfile::TempDir) -> Option<Self> {
-        // As the harness does, which ends the process if the element refuses.
+        // This is what the harness does, but the harness ends the process if the element refuses.
         element.set_property("async", false);
         element.set_state(gst::State::Playing).ok()?;
         let mut harness = Harness::with_element(&element, Some("sink"), None);

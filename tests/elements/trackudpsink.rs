@@ -94,7 +94,7 @@ impl Sink {
     pub fn with(set: impl FnOnce(&gst::Element)) -> Self {
         let (element, bus) = element();
         set(&element);
-        // Which sets the sink's `sync` to false.
+        // This sets the sink's `sync` to false.
         let mut harness = Harness::with_element(&element, Some("sink"), None);
         harness.use_testclock();
         harness.play();

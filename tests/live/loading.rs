@@ -44,7 +44,7 @@ fn has_loaded(bus: &gst::Bus, engine: &str) -> bool {
     })
 }
 
-/// However often another one is asked for, and whatever becomes of the stream.
+/// Engines are changed often, and the stream is stopped in several ways.
 #[test]
 fn one_engine_is_loaded_at_a_time_and_none_outlives_the_stream() {
     common::init();

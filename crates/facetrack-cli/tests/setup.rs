@@ -536,7 +536,7 @@ fn a_damaged_pack_is_set_aside_and_fetched_once_more() {
         "the ri",
     )
     .unwrap();
-    // What is not damaged needs no network.
+    // Files that are not damaged need no network.
     sandbox.curl("exit 6");
     let output = sandbox.fetch_named("model.bin");
     let text = said(&output);
@@ -1296,7 +1296,7 @@ fn files_for_all_users_are_fetched_into_a_folder_that_is_searched() {
     assert_eq!(fs::read_to_string(&model).unwrap(), GOOD);
     assert!(!sandbox.model().exists());
 
-    // Of another folder it says what to set.
+    // For another folder, it prints the variables to set.
     let text = fetch(Path::new("elsewhere"));
     let elsewhere = sandbox.path("elsewhere");
     assert!(elsewhere.join("models/model.bin").is_file());

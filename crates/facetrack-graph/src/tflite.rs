@@ -216,7 +216,7 @@ mod tests {
             for position in (0..bytes.len()).step_by(3) {
                 for value in [0x00, 0x01, 0x7f, 0xff] {
                     damaged[position] = value;
-                    // Whether it still is a network depends on the byte; it must only come to an
+                    // The result may be a network or not, depending on the byte. Reading must only
                     // end.
                     let _ = read(&damaged);
                 }

@@ -241,7 +241,7 @@ mod tests {
             .flat_map(|_| [(1, &near as Seen<'_>), (1, &near[..1])])
             .collect();
         assert_runs(Select::Largest, &missed[1..], &[(1, PATIENCE + 1), (2, 8)]);
-        // Of two, the larger one.
+        // The larger of two is selected.
         let three = [(1, 100.0, 200.0), (2, 500.0, 300.0), (3, 900.0, 400.0)];
         let scenes: [(usize, Seen<'_>); 2] = [(1, &three[..1]), (30, &three)];
         assert_runs(Select::Largest, &scenes, &[(1, 1 + PATIENCE), (3, 10)]);

@@ -146,7 +146,7 @@ fn the_environment_reaches_eos() {
             ("STEP5_EOS_SFM_MODEL_PATH", "/shapes.bin"),
             ("STEP5_YUNET_MODEL_PATH", "/yunet.onnx"),
             ("STEP5_FACEMESH_ONNX_PATH", "/face.task"),
-            // Of other engines.
+            // These variables are for other engines.
             ("STEP5_YUNET_MAX_WIDTH", "320"),
             ("STEP5_OPENSEEFACE_DETECT_EVERY_N", "7"),
             ("STEP5_OPENSEEFACE_MODEL_ID", "1"),
@@ -207,7 +207,7 @@ fn the_environment_reaches_insightface() {
             ("STEP5_GPU_MAX_VRAM_MB", "1024"),
             ("STEP5_CUDA_LIB_PATH", "/a:/b"),
             ("CUDA_HOME", "/cuda"),
-            // Of other engines.
+            // These variables are for other engines.
             ("STEP5_EOS_MAX_FACES", "7"),
             ("STEP5_EOS_MAX_WIDTH", "320"),
         ],

@@ -281,7 +281,7 @@ fn frames_that_are_not_of_a_face_pass_by() {
     assert!(by_frame(471) < by_frame(0) / 5.0);
 }
 
-/// Whatever happens to the landmarks of real faces: a sound fit, or a reason.
+/// Any change of the landmarks of real faces yields a valid fit, or a reason.
 #[test]
 fn damaged_landmarks_make_a_sound_fit_or_none() {
     let Some((folder, mut fitter)) = setup() else {

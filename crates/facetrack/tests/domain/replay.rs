@@ -327,7 +327,7 @@ fn what_was_read_is_what_was_recorded() {
         panic!("{read:?}");
     };
     assert_eq!(read.id, 3);
-    // Those of its figures that have more than three decimals.
+    // The values that have more than three decimals.
     let (read, mut want) = (read.face.clone(), written.face);
     want.confidence = Some(0.988);
     let scores = want.landmarks.as_mut().expect("landmarks");
@@ -580,7 +580,7 @@ fn deep_nesting_is_an_error_and_no_crash() {
     }
 }
 
-/// Whatever is in a file, reading it ends with a report or an error.
+/// Reading any file ends with a report or an error.
 #[test]
 fn damaged_records_do_no_harm() {
     let mut noise = Noise::new(11);

@@ -192,7 +192,7 @@ fn damaged_networks_do_not_panic() {
                 };
                 damaged[position] ^= 1 << (next(&mut state) % 8);
             }
-            // Whether it still is a network depends on the bits; it must only come to an end.
+            // The result may be a network or not, depending on the bits. Reading must only end.
             let _ = tflite::read(&damaged);
         }
     }

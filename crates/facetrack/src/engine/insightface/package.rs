@@ -55,7 +55,7 @@ struct Task {
     preprocessing: Option<Preprocessing>,
 }
 
-/// How pixels of 0…255 become input values.
+/// Conversion of pixels of 0…255 to input values.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(
     untagged,

@@ -142,7 +142,7 @@ fn landmarks_that_coincide_here_and_there_are_a_face() {
     assert_sound(&fitter.fit(&without_outline).unwrap(), &model);
 }
 
-/// Whatever the landmarks are: a sound fit, or a reason.
+/// Any landmarks yield a valid fit, or a reason.
 #[test]
 fn any_landmarks_make_a_sound_fit_or_none() {
     let mut fitter = fitter();

@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Why the calibration of a face, changed so, is not read.
+    /// Returns the reason why a calibration with this change is not read.
     fn refused(change: impl Fn(&mut Value)) -> String {
         let mut calibration: Value =
             serde_json::from_str(&write([&learned()].into_iter())).unwrap();

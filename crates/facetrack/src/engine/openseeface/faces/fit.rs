@@ -145,7 +145,7 @@ mod tests {
     use super::super::search::Search;
     use super::*;
 
-    /// Where the original found the head of a frame, unless it gave up.
+    /// Checks the fits of the frames in which the original found the head.
     fn fits(sequence: &Sequence, check: impl Fn(&str, &super::super::golden::Frame, &Fit<'_>)) {
         let camera = Camera::new(sequence.size());
         for (index, frame) in sequence.frames.iter().enumerate() {
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(fit.head_pose((640, 360)), None);
     }
 
-    /// Where a camera sees the points of a head.
+    /// Returns the positions at which a camera sees the points of a head.
     fn seen(
         rotation: &Rotation3<f64>,
         at: &Vector3<f64>,

@@ -19,7 +19,7 @@ pub(super) struct Rotation {
     pub vector: [f64; 3],
     /// Row-major.
     pub matrix: [[f64; 3]; 3],
-    /// Of the matrix, by each component of the vector.
+    /// Derivatives of the matrix, by each component of the vector.
     pub derivatives: [[f64; 9]; 3],
     pub quaternion: [f64; 4],
     pub euler: [f64; 3],
@@ -89,7 +89,7 @@ impl Frame {
     }
 }
 
-/// Whether all numbers are as near as that.
+/// Asserts that all numbers are as close as the tolerance.
 pub(super) fn assert_near(
     name: &str,
     got: impl AsRef<[f64]>,

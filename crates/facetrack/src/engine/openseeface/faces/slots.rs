@@ -130,7 +130,7 @@ mod tests {
         Slots::new(count, learned.collect())
     }
 
-    /// Which slots faces with these identities get in a frame.
+    /// Returns the slots that faces with these identities get in a frame.
     fn taken(slots: &mut Slots, faces: &[(u32, f32)]) -> Vec<f64> {
         let place = |x: f32| Point::new(x, 100.0);
         let places: Vec<_> = faces.iter().map(|(_, x)| place(*x)).collect();
