@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a driver reports.
+//! The report of an NVIDIA driver.
 
 /// An NVIDIA driver and its devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct DriverInfo {
     pub version: String,
     /// The newest CUDA that it runs, such as `12.4`.
     pub cuda: String,
-    /// How many devices there are, whether or not this process may use them.
+    /// Number of devices, including those that this process may not use.
     pub devices: u32,
     /// Devices that this process may use, by CUDA index; empty if the driver is too old to report
     /// them.

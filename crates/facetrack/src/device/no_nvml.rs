@@ -11,7 +11,7 @@ pub fn nvidia_driver(_: Option<&str>) -> Result<DriverInfo, String> {
     Err("this program was built without the feature `gpu`".to_owned())
 }
 
-/// Memory of a GPU that this process uses, of which there is none.
+/// Memory of a GPU that this process uses. There is none.
 #[derive(Debug)]
 pub enum OwnMemory {}
 
@@ -21,7 +21,7 @@ impl OwnMemory {
         None
     }
 
-    /// How much it is now, MiB.
+    /// Current amount, MiB.
     pub fn mebibytes(&self) -> Option<u64> {
         match *self {}
     }

@@ -63,7 +63,7 @@ impl OnnxModel {
     /// Opens nothing, since there is no runtime.
     ///
     /// # Errors
-    /// Never returns.
+    /// Cannot be called, because no [`OnnxRuntime`] exists.
     pub fn from_bytes(
         runtime: &OnnxRuntime,
         _: &Path,
