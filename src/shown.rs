@@ -26,7 +26,7 @@ pub struct Shown {
     movie: Movie,
     /// Time of shortened frames, with which the segment begins.
     shortened: Option<ClockTime>,
-    /// True if a frame has counted, after which damaged frames count as well.
+    /// True after a counted frame or a seek. From then on, damaged frames count as well.
     has_begun: bool,
     /// True if all of the video was played up to the current segment.
     is_whole: bool,

@@ -210,7 +210,7 @@ impl Schedule {
         self.lateness.observe(arrival, cost);
         match late_frames {
             LateFrames::Analyze => false,
-            // Frames of a file do not add latency.
+            // Perhaps no sink waits for the frames of a file, so only reports of a sink count.
             LateFrames::Auto if !self.is_live() => self.lateness.is_reported_late(arrival, cost),
             LateFrames::Auto | LateFrames::Hold => self.lateness.is_late(arrival, upstream, cost),
         }
