@@ -16,7 +16,7 @@ use gstfacetrack::meta::FaceTrackMeta;
 const CAPS: &str = "video/x-raw,format=RGB,width=1280,height=720,framerate=25/1";
 
 fn sent() -> FrameReport {
-    report(vec![full_face(4, 300.25), face(7, -20.5)])
+    report(vec![full_face(4, 300.875), face(7, -20.5)])
 }
 
 /// A frame with a report, after `elements`.
@@ -77,7 +77,7 @@ fn regions_follow_the_scale_and_the_record_keeps_its_own() {
         true => [0, 3],
     };
     assert_eq!(ids, expected);
-    assert_eq!(regions(&buffer)[0].1, (150, 60, 40, 49));
+    assert_eq!(regions(&buffer)[0].1, (150, 60, 41, 49));
     let record = FaceTrackMeta::from_buffer(&buffer).expect("a report");
     assert_eq!((record.width, record.height), (1280, 720));
 }
