@@ -45,6 +45,8 @@ mod parallel;
 pub mod printable;
 pub mod profile;
 pub mod record;
+#[cfg(feature = "overlay")]
+pub mod redaction;
 pub mod replay;
 pub mod report;
 #[doc(hidden)]

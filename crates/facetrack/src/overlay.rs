@@ -17,6 +17,7 @@ mod face;
 mod layers;
 mod look;
 mod mask;
+mod mosaic;
 mod panel;
 mod scheme;
 mod text;
@@ -30,8 +31,11 @@ pub use self::canvas::{Canvas, CanvasError, PlaneMut};
 pub use self::color::Rgb;
 pub use self::layers::Layers;
 use self::mask::Mask;
+use self::mosaic::Transition;
 use self::text::Letters;
+use super::redaction::{Cover, Mode, Region};
 use super::report::FrameReport;
+use crate::geometry::Rect;
 
 /// Settings of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
@@ -107,6 +111,42 @@ impl Overlay {
         if style.layers.contains(Layers::INFO) {
             panel::info(&mut brush, report, pace);
         }
+    }
+
+    /// Covers a part of a frame. A whole frame becomes black.
+    pub fn redact(&mut self, canvas: &mut Canvas<'_>, cover: &Cover, mode: Mode) {
+        let [mask, _] = &mut self.masks;
+        mask.resize(canvas.width(), canvas.height());
+        match cover {
+            Cover::Frame => {
+                let [width, height] = [canvas.width(), canvas.height()].map(|side| side as f32);
+                mask.fill(Rect::new(0.0, 0.0, width, height));
+                self.blacken(canvas);
+            }
+            Cover::Regions(regions) => {
+                for region in regions {
+                    self.redact_region(canvas, region, mode);
+                }
+            }
+        }
+    }
+
+    fn redact_region(&mut self, canvas: &mut Canvas<'_>, region: &Region, mode: Mode) {
+        let [mask, _] = &mut self.masks;
+        mask.polygon(&region.outline);
+        let transition = match mode {
+            Mode::Pixelate => Transition::Hard,
+            Mode::Blur => Transition::Smooth,
+            Mode::Fill => return self.blacken(canvas),
+        };
+        canvas.coarsen(mask, region.cell, transition);
+        mask.clear();
+    }
+
+    fn blacken(&mut self, canvas: &mut Canvas<'_>) {
+        let [mask, over] = &mut self.masks;
+        canvas.paint(mask, over, Rgb::BLACK, u8::MAX);
+        mask.clear();
     }
 }
 

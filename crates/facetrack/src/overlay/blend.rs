@@ -153,8 +153,53 @@ impl Lanes {
     }
 
     /// Words from a pixel to the next.
-    fn words(&self) -> usize {
+    pub(super) fn words(&self) -> usize {
         self.component.step / self.component.word.bytes()
+    }
+
+    /// Adds the codes in the words of pixels of a row to `sums`.
+    pub(super) fn add(&self, row: &[u8], pixels: Range<usize>, sums: &mut [u64; MAX_LANES]) {
+        match self.words() {
+            1 => self.add_words::<1>(row, pixels, sums),
+            2 => self.add_words::<2>(row, pixels, sums),
+            3 => self.add_words::<3>(row, pixels, sums),
+            _ => self.add_words::<MAX_LANES>(row, pixels, sums),
+        }
+    }
+
+    fn add_words<const N: usize>(
+        &self,
+        row: &[u8],
+        pixels: Range<usize>,
+        sums: &mut [u64; MAX_LANES],
+    ) {
+        let Component { word, step, .. } = self.component;
+        // The last pixel of a plane may lack bytes that hold no sample.
+        let end = row.len().min(pixels.end * step);
+        let bytes = &row[pixels.start * step..end];
+        let of_row: [u32; N] = match word {
+            Word::Byte => self.row_sums(bytes.iter().map(|byte| u16::from(*byte))),
+            Word::Le16 => {
+                self.row_sums(bytes.as_chunks().0.iter().copied().map(u16::from_le_bytes))
+            }
+            Word::Be16 => {
+                self.row_sums(bytes.as_chunks().0.iter().copied().map(u16::from_be_bytes))
+            }
+        };
+        for (sum, of_row) in sums.iter_mut().zip(of_row) {
+            *sum += u64::from(of_row);
+        }
+    }
+
+    /// Sums of the codes in the words of a row, by lane.
+    #[inline(always)]
+    fn row_sums<const N: usize>(&self, words: impl Iterator<Item = u16>) -> [u32; N] {
+        let (shift, max) = (self.component.shift, self.component.max_code() as u16);
+        let mut sums = [0; N];
+        for (index, word) in words.enumerate() {
+            sums[index % N] += u32::from((word >> shift) & max);
+        }
+        sums
     }
 
     /// Mixes a component's code into its bits of a word.
@@ -171,22 +216,40 @@ impl Lanes {
 /// Mixes a color into the pixels of a row from `first` on, with at most `opacity` 255ths.
 pub(super) fn row(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), opacity: u8) {
     match lanes.words() {
-        1 => pixels::<1>(line, lanes, covered, opacity),
-        2 => pixels::<2>(line, lanes, covered, opacity),
-        3 => pixels::<3>(line, lanes, covered, opacity),
-        _ => pixels::<MAX_LANES>(line, lanes, covered, opacity),
+        1 => color::<1>(line, lanes, covered, opacity),
+        2 => color::<2>(line, lanes, covered, opacity),
+        3 => color::<3>(line, lanes, covered, opacity),
+        _ => color::<MAX_LANES>(line, lanes, covered, opacity),
     }
 }
 
-/// [`row`] for pixels of `N` words. All words of a block are mixed, so that the loop can be
-/// vectorized; words that stay unchanged have a weight of 0.
-fn pixels<const N: usize>(
+fn color<const N: usize>(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), opacity: u8) {
+    let codes = [std::array::from_fn::<_, N, _>(|lane| lanes.codes[lane]); BLOCK];
+    pixels::<N>(line, lanes, covered, opacity, |_| codes.as_flattened());
+}
+
+/// Mixes a row of colors, given as the words of each pixel, into the pixels from `first` on.
+pub(super) fn row_of(line: &mut [u8], lanes: &Lanes, covered: (usize, &[u8]), colors: &[u16]) {
+    match lanes.words() {
+        1 => pixels::<1>(line, lanes, covered, u8::MAX, |at| &colors[at..]),
+        2 => pixels::<2>(line, lanes, covered, u8::MAX, |at| &colors[2 * at..]),
+        3 => pixels::<3>(line, lanes, covered, u8::MAX, |at| &colors[3 * at..]),
+        _ => pixels::<MAX_LANES>(line, lanes, covered, u8::MAX, |at| {
+            &colors[MAX_LANES * at..]
+        }),
+    }
+}
+
+/// Mixes colors into pixels of `N` words. `codes` are the words of the colors from a covered pixel
+/// on. All words of a block are mixed, so that the loop can be vectorized; words that stay unchanged
+/// have a weight of 0.
+fn pixels<'a, const N: usize>(
     line: &mut [u8],
     lanes: &Lanes,
     (first, coverage): (usize, &[u8]),
     opacity: u8,
+    codes: impl Fn(usize) -> &'a [u16],
 ) {
-    let codes = [std::array::from_fn::<_, N, _>(|lane| lanes.codes[lane]); BLOCK];
     let touched: [_; N] = std::array::from_fn(|lane| lanes.touched[lane]);
     for (index, block) in coverage.chunks(BLOCK).enumerate() {
         if is_empty(block) {
@@ -197,8 +260,7 @@ fn pixels<const N: usize>(
             let weight = u16::from(self::weight(*covered, opacity));
             *weights = touched.map(|touched| weight & touched);
         }
-        let mixed = codes
-            .as_flattened()
+        let mixed = codes(index * BLOCK)
             .iter()
             .zip(weights[..block.len()].as_flattened());
         let start = (first + index * BLOCK) * N * lanes.component.word.bytes();

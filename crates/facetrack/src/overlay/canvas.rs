@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::blend::{self, Lanes};
 use super::color::Rgb;
 use super::mask::{BLOCK, Mask};
+use super::mosaic::{self, Mosaic, Transition};
 use crate::image::{ColorRange, Colorimetry, Component, Layout, PixelFormat, Word};
 
 /// Number of color components in a format with alpha, which is the next component.
@@ -160,6 +161,28 @@ impl<'a> Canvas<'a> {
         let [_, down] = component.subsampling;
         let plane = &self.planes[component.plane];
         &plane.data[(y >> down) * plane.stride..]
+    }
+
+    /// Replaces the colors of the pixels that `mask` covers with those of a mosaic, whose cells have
+    /// sides of at least `side` px. Alpha stays unchanged.
+    pub(super) fn coarsen(&mut self, mask: &Mask, side: f32, transition: Transition) {
+        let colors = self.layout.colors().iter().map(|component| (component, 0));
+        let cells = [mask.columns(), mask.rows()].map(|pixels| mosaic::edges(pixels, side));
+        let (mut reduced, mut row_colors) = (Vec::new(), Vec::new());
+        for lanes in Lanes::of(colors) {
+            let PlaneMut { data, stride } = &mut self.planes[lanes.component.plane];
+            let mosaic = Mosaic::of(data, *stride, &lanes, &cells, transition);
+            let subsampling = lanes.component.subsampling;
+            for row in blend::reduced_rows(mask, subsampling) {
+                let (first, coverage) = blend::reduce(mask, row, subsampling, &mut reduced);
+                if coverage.is_empty() {
+                    continue;
+                }
+                let colors = mosaic.colors(row, first, &mut row_colors);
+                let line = &mut data[row * *stride..];
+                blend::row_of(line, &lanes, (first, coverage), colors);
+            }
+        }
     }
 
     /// Mixes a color into the components in `which`.

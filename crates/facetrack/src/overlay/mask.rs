@@ -85,6 +85,11 @@ impl Mask {
         self.spans[y].clone()
     }
 
+    /// A range of columns that contains all covered pixels.
+    pub(super) fn columns(&self) -> Range<usize> {
+        self.rows().fold(0..0, |all, y| hull(&all, &self.spans[y]))
+    }
+
     /// All of row `y`.
     pub(super) fn row(&self, y: usize) -> &[u8] {
         &self.coverage[y * self.width..][..self.width]
@@ -135,6 +140,21 @@ impl Mask {
                 let level = share * overlap(x, left, right);
                 *covered = (*covered).max((level + 0.5) as u8);
             }
+        }
+    }
+
+    /// Every pixel that a convex polygon touches; nothing if a corner is not finite.
+    pub(super) fn polygon(&mut self, corners: &[Point]) {
+        let is_finite = |point: &Point| point.x.is_finite() && point.y.is_finite();
+        let Some(extent) =
+            Rect::enclosing(corners.iter().copied()).filter(|_| corners.iter().all(is_finite))
+        else {
+            return;
+        };
+        for y in pixels([extent.y, extent.bottom()], self.height) {
+            let columns = columns_between(corners, y as f32, y as f32 + 1.0);
+            let columns = pixels(columns, self.width);
+            self.touch(y, columns).fill(u8::MAX);
         }
     }
 
@@ -210,6 +230,30 @@ fn pixels([from, to]: [f32; 2], count: usize) -> Range<usize> {
     let to = whole.saturating_add(u32::from(whole as f32 != to && to > 0.0));
     let to = (to as usize).min(count);
     (from as u32 as usize).min(to)..to
+}
+
+/// The leftmost and the rightmost point of a polygon between two heights.
+fn columns_between(corners: &[Point], top: f32, bottom: f32) -> [f32; 2] {
+    let next = corners.iter().cycle().skip(1);
+    let mut columns = [f32::INFINITY, f32::NEG_INFINITY];
+    for (a, b) in std::iter::zip(corners, next) {
+        if a.y.max(b.y) < top || a.y.min(b.y) > bottom {
+            continue;
+        }
+        for y in [a.y, b.y].map(|y| y.clamp(top, bottom)) {
+            let part = if a.y == b.y {
+                0.0
+            } else {
+                (y - a.y) / (b.y - a.y)
+            };
+            let x = a.x + (b.x - a.x) * part;
+            columns = [columns[0].min(x), columns[1].max(x)];
+        }
+        if a.y == b.y {
+            columns = [columns[0].min(b.x), columns[1].max(b.x)];
+        }
+    }
+    columns
 }
 
 /// `count` pixels from `first` on, clipped to `0..limit`.

@@ -813,3 +813,152 @@ fn planes_that_hold_no_frame_are_refused() {
         assert!(refusal((8, 8), &layout, 0).is_some(), "{broken:?}");
     }
 }
+
+/// Every layout, with bits that no component uses.
+fn noisy() -> Vec<(&'static str, Picture)> {
+    let rgb16 = Layout {
+        model: ColorModel::Rgb,
+        components: [(11, 5), (5, 6), (0, 5)]
+            .map(|(shift, depth)| Component {
+                word: Word::Le16,
+                shift,
+                depth,
+                ..Component::byte(0, 0, 2, [0, 0])
+            })
+            .into(),
+    };
+    let layouts = yuv_layouts().into_iter().chain([
+        ("RGB", packed(ColorModel::Rgb, 3, &[0, 1, 2])),
+        ("BGRA", packed(ColorModel::Rgb, 4, &[2, 1, 0, 3])),
+        ("RGB16", rgb16),
+        ("GRAY8", packed(ColorModel::Gray, 1, &[0])),
+    ]);
+    let mut state = 1u32;
+    let mut noise = move || {
+        // G. Marsaglia: Xorshift RNGs, 2003.
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    };
+    let filled = layouts.map(|(name, layout)| {
+        let mut picture = Picture::new((160, 120), layout, FULL, 5);
+        let bytes = picture.planes.iter_mut().flat_map(|(data, _)| data);
+        bytes.for_each(|byte| *byte = noise());
+        (name, picture)
+    });
+    filled.collect()
+}
+
+/// A rectangle on samples of every subsampling, with 3×2 cells.
+fn region() -> Region {
+    let corners = [(40.0, 32.0), (100.0, 32.0), (100.0, 72.0), (40.0, 72.0)];
+    Region {
+        id: 1,
+        outline: corners.map(|(x, y)| Point::new(x, y)).into(),
+        cell: 20.0,
+    }
+}
+
+/// The codes of a component in some pixels.
+fn codes(
+    picture: &Picture,
+    index: usize,
+    columns: std::ops::Range<usize>,
+    rows: std::ops::Range<usize>,
+) -> Vec<u32> {
+    let pixels = rows.flat_map(|y| columns.clone().map(move |x| (x, y)));
+    pixels.map(|(x, y)| picture.code(index, x, y)).collect()
+}
+
+fn spread(codes: &[u32]) -> u32 {
+    codes.iter().max().expect("pixels") - codes.iter().min().expect("pixels")
+}
+
+#[test]
+fn regions_are_covered_in_every_format_and_nothing_else_changes() {
+    for (name, before) in noisy() {
+        for mode in [Mode::Pixelate, Mode::Blur, Mode::Fill] {
+            let mut after = before.clone();
+            let cover = Cover::Regions(vec![region()]);
+            after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+            for index in 0..before.layout.colors().len() {
+                let case = format!("{name} {mode:?} {index}");
+                let cell = |picture| codes(picture, index, 40..60, 32..52);
+                let (old, new) = (cell(&before), cell(&after));
+                let mean = old.iter().sum::<u32>() as f64 / old.len() as f64;
+                match mode {
+                    Mode::Pixelate => {
+                        assert_eq!(spread(&new), 0, "{case}");
+                        assert!((f64::from(new[0]) - mean).abs() <= 0.5, "{case}");
+                    }
+                    Mode::Blur => assert!(spread(&new) < spread(&old) / 3, "{case}"),
+                    Mode::Fill => assert_eq!(spread(&new), 0, "{case}"),
+                }
+            }
+            // The rest is the same, bit by bit, when the region is put back.
+            restore(&mut after, &before);
+            assert_eq!(after, before, "{name} {mode:?}");
+        }
+    }
+}
+
+/// Copies the bits of the colors inside of the region.
+fn restore(picture: &mut Picture, before: &Picture) {
+    for component in before.layout.components.clone() {
+        let [across, down] = component.subsampling;
+        let (data, stride) = &mut picture.planes[component.plane];
+        let (old, _) = &before.planes[component.plane];
+        for row in 32 >> down..72 >> down {
+            let start = row * *stride + (40 >> across) * component.step;
+            let end = row * *stride + (100 >> across) * component.step;
+            data[start..end].copy_from_slice(&old[start..end]);
+        }
+    }
+}
+
+#[test]
+fn alpha_stays_unless_a_region_is_filled() {
+    let (_, before) = noisy().remove(11);
+    for (mode, is_kept) in [
+        (Mode::Pixelate, true),
+        (Mode::Blur, true),
+        (Mode::Fill, false),
+    ] {
+        let mut after = before.clone();
+        let cover = Cover::Regions(vec![region()]);
+        after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+        let alpha = |picture| codes(picture, 3, 0..160, 0..120);
+        assert_eq!(alpha(&before) == alpha(&after), is_kept, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_whole_frame_becomes_black_and_shapes_outside_of_it_change_nothing() {
+    for (name, before) in noisy() {
+        let mut black = before.clone();
+        black.canvas(|canvas| Overlay::default().redact(canvas, &Cover::Frame, Mode::Blur));
+        for index in 0..before.layout.colors().len() {
+            let codes = codes(&black, index, 0..160, 0..120);
+            let want = Rgb::BLACK.code(
+                before.layout.model,
+                FULL,
+                index,
+                before.layout.components[index].depth,
+            );
+            assert!(codes.iter().all(|code| *code == want), "{name} {index}");
+        }
+        for (x, y) in [(-500.0, 0.0), (500.0, 0.0), (0.0, 500.0), (f32::NAN, 0.0)] {
+            let mut region = region();
+            region.outline.iter_mut().for_each(|point| {
+                *point = Point::new(point.x + x, point.y + y);
+            });
+            let mut after = before.clone();
+            let cover = Cover::Regions(vec![region]);
+            for mode in [Mode::Pixelate, Mode::Fill] {
+                after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+            }
+            assert_eq!(after, before, "{name} {x} {y}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Decides which parts of each frame to cover, so that no tracked face stays visible.
+//!
+//! A face is covered where its frame has it, also if it was held or predicted there. A face that is
+//! not in a frame any more is covered for [`Settings::hold`], in an area that grows in all
+//! directions by the speed that the face had. A hard cut does not end this, because a flash can
+//! look like one. Frames that were not analysed follow [`Unknown`].
+//!
+//! Regions are convex polygons; [`Overlay::redact`](crate::overlay::Overlay::redact) covers them.
+
+mod outline;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use smart_default::SmartDefault;
+
+use crate::geometry::Point;
+use crate::motion::Motion;
+use crate::observation::{Observation, Origin};
+use crate::report::{FrameReport, FrameStatus, TrackedFace};
+use crate::words::choices;
+
+choices! {
+    /// Ways to cover a face.
+    pub enum Mode, words redaction_mode_words {
+        Pixelate = "pixelate": "cells of the mean colour of their pixels",
+        Blur = "blur": "the same cells, with a smooth transition between them",
+        Fill = "fill": "black",
+    }
+}
+
+choices! {
+    /// Shapes of covered areas, before the margin.
+    pub enum Shape, words redaction_shape_words {
+        Ellipse = "ellipse": "the ellipse in the box of the face",
+        Box = "box": "the box of the face",
+        Face = "face": "the outline of the face mesh; the ellipse if the landmarks have no mesh",
+    }
+}
+
+choices! {
+    /// Handling of frames that were not analysed.
+    pub enum Unknown, words redaction_unknown_words {
+        Previous = "previous": "cover the faces of earlier frames; fill the whole frame if the last analysed frame is more than `hold` ago, and before the first one",
+        FillFrame = "fill-frame": "fill the whole frame",
+        Pass = "pass": "cover the faces of earlier frames for `hold`; after that, faces are visible",
+    }
+}
+
+/// Settings of a redaction. They may change from frame to frame.
+#[derive(Debug, Clone, PartialEq, SmartDefault)]
+pub struct Settings {
+    /// How faces are covered.
+    pub mode: Mode,
+    /// Shape of the covered areas.
+    pub shape: Shape,
+    /// Width of the margin on each side of a face, relative to the size of the face.
+    #[default(0.25)]
+    pub margin: f32,
+    /// Maximum number of cells across a face.
+    #[default(4)]
+    pub cells: u32,
+    /// How long a face is covered after the last frame that has it, s.
+    #[default(1.0)]
+    pub hold: f32,
+    /// Ids of faces that are not covered.
+    pub keep: BTreeSet<u32>,
+    /// Handling of frames that were not analysed.
+    pub unknown: Unknown,
+}
+
+/// An area to cover.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// Id of the face.
+    pub id: u32,
+    /// Convex polygon, px.
+    pub outline: Vec<Point>,
+    /// Minimum side of a cell, px.
+    pub cell: f32,
+}
+
+/// The part of a frame to cover.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cover {
+    /// The whole frame.
+    Frame,
+    /// These areas.
+    Regions(Vec<Region>),
+}
+
+/// A face that is being covered.
+#[derive(Debug)]
+struct Known {
+    region: Region,
+    /// Motion until the last measurement; `None` before the first one.
+    motion: Option<Motion>,
+    /// Time of the last frame that had the face.
+    seen: Duration,
+}
+
+/// Decides what to cover in the frames of a stream.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    faces: BTreeMap<u32, Known>,
+    /// Time of the last analysed frame.
+    analyzed: Option<Duration>,
+}
+
+impl Redactor {
+    /// The part to cover in the next frame, at `time`. `report` is in pixels of the frame; `None`
+    /// if there is none.
+    pub fn cover(
+        &mut self,
+        report: Option<&FrameReport>,
+        time: Duration,
+        settings: &Settings,
+    ) -> Cover {
+        for face in report.into_iter().flat_map(|report| &report.faces) {
+            self.see(face, time, settings);
+        }
+        self.faces
+            .retain(|_, known| is_recent(known.seen, time, settings));
+        if report.is_some_and(is_analyzed) {
+            self.analyzed = Some(time);
+        } else if self.fills_frame(time, settings) {
+            return Cover::Frame;
+        }
+        let covered = self.faces.values();
+        let covered = covered.filter(|known| !settings.keep.contains(&known.region.id));
+        Cover::Regions(covered.map(|known| known.at(time)).collect())
+    }
+
+    /// Takes note of a face. One without a finite position keeps its last one.
+    fn see(&mut self, tracked: &TrackedFace, time: Duration, settings: &Settings) {
+        let TrackedFace { id, face } = tracked;
+        if !has_position(face) {
+            return;
+        }
+        let before = self.faces.get(id).and_then(|known| known.motion);
+        let motion = if is_measured(face) {
+            Some(Motion::measured(before.as_ref(), face, time))
+        } else {
+            before
+        };
+        let region = Region {
+            id: *id,
+            outline: outline::of(face, settings.shape, settings.margin),
+            cell: face.bbox.width.max(face.bbox.height) / settings.cells.max(1) as f32,
+        };
+        let known = Known {
+            region,
+            motion,
+            seen: time,
+        };
+        self.faces.insert(*id, known);
+    }
+
+    fn fills_frame(&self, time: Duration, settings: &Settings) -> bool {
+        match settings.unknown {
+            Unknown::Previous => self
+                .analyzed
+                .is_none_or(|at| !is_recent(at, time, settings)),
+            Unknown::FillFrame => true,
+            Unknown::Pass => false,
+        }
+    }
+}
+
+impl Known {
+    /// The area that the face may have reached.
+    fn at(&self, time: Duration) -> Region {
+        let motion = self.motion.as_ref();
+        let moved = motion.and_then(|motion| motion.going_on(motion.elapsed(time)));
+        let distance = moved.map_or(0.0, |by| Point::default().distance(by));
+        Region {
+            outline: outline::grown(&self.region.outline, distance),
+            ..self.region.clone()
+        }
+    }
+}
+
+/// Whether a time is at most the hold ago.
+fn is_recent(at: Duration, now: Duration, settings: &Settings) -> bool {
+    now.saturating_sub(at).as_secs_f32() <= settings.hold
+}
+
+/// Whether the faces of a frame are known.
+fn is_analyzed(report: &FrameReport) -> bool {
+    let is_analyzed = matches!(report.status, FrameStatus::Tracked | FrameStatus::NoFace);
+    is_analyzed && report.faces.iter().all(|it| has_position(&it.face))
+}
+
+fn is_measured(face: &Observation) -> bool {
+    matches!(face.origin, Origin::Detected | Origin::Tracked)
+}
+
+fn has_position(face: &Observation) -> bool {
+    let bbox = &face.bbox;
+    [bbox.x, bbox.y, bbox.width, bbox.height]
+        .iter()
+        .all(|side| side.is_finite())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MPL-2.0
+
+use std::sync::Arc;
+
+use super::*;
+use crate::geometry::Rect;
+use crate::report::ReportSource;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn face(id: u32, x: f32, origin: Origin) -> TrackedFace {
+    let bbox = Rect::new(x, 100.0, 40.0, 40.0);
+    TrackedFace {
+        id,
+        face: Observation {
+            origin,
+            ..Observation::from_bbox(bbox)
+        },
+    }
+}
+
+fn found(id: u32, x: f32) -> TrackedFace {
+    face(id, x, Origin::Detected)
+}
+
+fn report(status: FrameStatus, faces: Vec<TrackedFace>) -> FrameReport {
+    FrameReport {
+        width: 640,
+        height: 360,
+        status,
+        cut: false,
+        faces,
+        source: Arc::new(ReportSource::default()),
+    }
+}
+
+fn tracked(faces: Vec<TrackedFace>) -> FrameReport {
+    report(FrameStatus::Tracked, faces)
+}
+
+/// Boxes without a margin, so that positions are exact.
+fn settings() -> Settings {
+    Settings {
+        shape: Shape::Box,
+        margin: 0.0,
+        ..Settings::default()
+    }
+}
+
+/// Id and box of each region; `None` for a whole frame.
+fn boxes(cover: &Cover) -> Option<Vec<(u32, Rect)>> {
+    let Cover::Regions(regions) = cover else {
+        return None;
+    };
+    let extent = |region: &Region| Rect::enclosing(region.outline.iter().copied());
+    let boxes = regions
+        .iter()
+        .map(|region| (region.id, extent(region).expect("corners")));
+    Some(boxes.collect())
+}
+
+#[test]
+fn every_face_of_a_frame_is_covered_whatever_its_origin() {
+    for origin in [
+        Origin::Detected,
+        Origin::Tracked,
+        Origin::Held,
+        Origin::Predicted,
+    ] {
+        let report = tracked(vec![face(1, 10.0, origin), found(2, 300.0)]);
+        let cover = Redactor::default().cover(Some(&report), ms(0), &settings());
+        let want = [(1, 10.0), (2, 300.0)].map(|(id, x)| (id, Rect::new(x, 100.0, 40.0, 40.0)));
+        assert_eq!(boxes(&cover).as_deref(), Some(&want[..]), "{origin:?}");
+    }
+}
+
+#[test]
+fn cells_are_relative_to_the_face() {
+    let report = tracked(vec![found(1, 10.0)]);
+    let cover = Redactor::default().cover(Some(&report), ms(0), &settings());
+    assert!(matches!(cover, Cover::Regions(regions) if regions[0].cell == 10.0));
+}
+
+#[test]
+fn kept_faces_are_not_covered() {
+    let settings = Settings {
+        keep: [1].into(),
+        ..settings()
+    };
+    let mut redactor = Redactor::default();
+    let report = tracked(vec![found(1, 10.0), found(2, 300.0)]);
+    for report in [Some(&report), None] {
+        let covered = boxes(&redactor.cover(report, ms(0), &settings)).expect("regions");
+        assert_eq!(covered.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2]);
+    }
+}
+
+/// A face that moves by 10 px in 40 ms is lost.
+#[test]
+fn a_lost_face_is_covered_for_the_hold_and_grows_by_its_speed() {
+    let mut redactor = Redactor::default();
+    for (x, time) in [(100.0, 0), (110.0, 40)] {
+        redactor.cover(Some(&tracked(vec![found(1, x)])), ms(time), &settings());
+    }
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    for (time, growth) in [(80, 10.0), (240, 50.0), (1040, 250.0)] {
+        let covered = boxes(&redactor.cover(Some(&nothing), ms(time), &settings()));
+        let side = 40.0 + 2.0 * growth;
+        let want = Rect::new(110.0 - growth, 100.0 - growth, side, side);
+        assert_eq!(covered, Some(vec![(1, want)]), "{time}");
+    }
+    let covered = boxes(&redactor.cover(Some(&nothing), ms(1041), &settings()));
+    assert_eq!(covered, Some(vec![]));
+}
+
+#[test]
+fn a_held_face_grows_too_until_it_is_measured() {
+    let mut redactor = Redactor::default();
+    for (x, time) in [(100.0, 0), (110.0, 40)] {
+        redactor.cover(Some(&tracked(vec![found(1, x)])), ms(time), &settings());
+    }
+    for (origin, width) in [(Origin::Held, 60.0), (Origin::Tracked, 40.0)] {
+        let report = tracked(vec![face(1, 110.0, origin)]);
+        let covered = boxes(&redactor.cover(Some(&report), ms(80), &settings()));
+        assert_eq!(covered.expect("regions")[0].1.width, width, "{origin:?}");
+    }
+}
+
+#[test]
+fn frames_without_analysis_follow_the_setting() {
+    let skipped = report(FrameStatus::Skipped, vec![]);
+    let failed = report(FrameStatus::Error, vec![]);
+    let gap = report(FrameStatus::Gap, vec![]);
+    let broken = tracked(vec![found(2, f32::NAN)]);
+    // Number of regions before the first analysed frame, 500 ms after it and 1100 ms after it.
+    for (unknown, want) in [
+        (Unknown::Previous, [None, Some(1), None]),
+        (Unknown::FillFrame, [None, None, None]),
+        (Unknown::Pass, [Some(0), Some(1), Some(0)]),
+    ] {
+        for report in [
+            None,
+            Some(&skipped),
+            Some(&failed),
+            Some(&gap),
+            Some(&broken),
+        ] {
+            let settings = Settings {
+                unknown,
+                ..settings()
+            };
+            let mut redactor = Redactor::default();
+            let mut count = |report: Option<&FrameReport>, time| {
+                let cover = redactor.cover(report, ms(time), &settings);
+                boxes(&cover).map(|boxes| boxes.len())
+            };
+            let before = count(report, 0);
+            count(Some(&tracked(vec![found(1, 10.0)])), 40);
+            let counts = [before, count(report, 540), count(report, 1140)];
+            assert_eq!(counts, want, "{unknown:?} {report:?}");
+        }
+    }
+}
