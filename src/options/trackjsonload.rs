@@ -25,6 +25,7 @@ pub(crate) struct LoadSettings {
     /// Tolerance, ms.
     #[default(2)]
     pub tolerance: u32,
+    pub look_ahead: usize,
 }
 
 impl Defaults for LoadSettings {
@@ -37,5 +38,7 @@ impl Defaults for LoadSettings {
         "match": match_by => "How the recorded frame of a buffer is found",
         "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
             "Maximum difference between the times of a buffer and of its recorded frame",
+        "look-ahead": look_ahead, range(0.0, 1000.0, "frames") =>
+            "Attach each face this number of recorded frames before it appears, as held",
     ];
 }

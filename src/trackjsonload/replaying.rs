@@ -14,7 +14,7 @@ use crate::shown::Shown;
 use crate::stream::{self, VideoTimes};
 use crate::video;
 use facetrack::replay::matching::{Counter, Frames};
-use facetrack::replay::{Replay, ReplayError, Times};
+use facetrack::replay::{LookAhead, Replay, ReplayError, Times};
 use facetrack::report::FrameReport;
 use facetrack_assets::file;
 
@@ -50,6 +50,7 @@ const MAX_LOST: u64 = 250_000_000;
 pub(super) struct Replaying {
     path: PathBuf,
     replay: Replay<File>,
+    look_ahead: LookAhead,
     frames: Frames,
     pub(super) counter: Counter,
     /// Frames of the stream that the sink has counted.
@@ -80,6 +81,7 @@ impl Replaying {
         let replay = Replay::open(open_file(&path)?)
             .map_err(|error| ReplayingError::Content(path.clone(), error))?;
         Ok(Self {
+            look_ahead: LookAhead::new(settings.look_ahead),
             frames: Frames::new(replay.frames()),
             path,
             counter: Counter::new(replay.filling()),
@@ -182,7 +184,7 @@ impl Replaying {
             return Ok(None);
         };
         let size = (self.video.width, self.video.height);
-        let report = self.replay.report(place, size);
+        let report = self.look_ahead.report(&mut self.replay, place, size);
         report.map_err(|error| ReplayingError::Content(self.path.clone(), error))
     }
 

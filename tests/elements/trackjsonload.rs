@@ -11,7 +11,7 @@ use crate::common::faces::{face, fitted_face, full_face, morphable_face, recogni
 use crate::common::noise::{Noise, replace_value};
 use crate::common::reports::{report, with_report};
 use crate::common::same::assert_same;
-use facetrack::observation::FitFailure;
+use facetrack::observation::{FitFailure, Origin};
 use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
@@ -777,4 +777,61 @@ fn whatever_is_read_can_be_attached() {
         }
     }
     assert!(attached > 300, "{attached}");
+}
+
+/// Id and origin of each face.
+fn origins(report: Option<FrameReport>) -> Vec<(u32, Origin)> {
+    let faces = report.expect("a record").faces;
+    faces.iter().map(|it| (it.id, it.face.origin)).collect()
+}
+
+/// Face 1 is in the frames 0 to 3 and 6, face 2 from frame 8 on.
+#[test]
+fn faces_come_the_number_of_frames_earlier_that_is_asked_for() {
+    let faces = |n: u64| match n {
+        0..=3 | 6 => vec![face(1, 10.0 * n as f32)],
+        8.. => vec![face(2, 500.0)],
+        _ => vec![],
+    };
+    let buffers = (0..10).map(|n| with_report(nth(n), &report(faces(n))));
+    let recorded = Recorded::from(buffers, "verbose=true");
+    let [found, held] = [Origin::Detected, Origin::Held];
+    for (look_ahead, frames, want) in [
+        (
+            0u32,
+            [4, 5, 6, 7],
+            [vec![], vec![], vec![(1, found)], vec![]],
+        ),
+        (
+            1,
+            [4, 5, 6, 7],
+            [vec![], vec![(1, held)], vec![(1, found)], vec![(2, held)]],
+        ),
+        // Backwards, as seeking does.
+        (
+            2,
+            [7, 6, 4, 3],
+            [
+                vec![(2, held)],
+                vec![(1, found), (2, held)],
+                vec![(1, held)],
+                vec![(1, found)],
+            ],
+        ),
+    ] {
+        let set = |element: &gst::Element| element.set_property("look-ahead", look_ahead);
+        let mut load = Load::with(&recorded, set);
+        for (n, want) in std::iter::zip(frames, want) {
+            let report = load.report(nth(n));
+            let status = report.as_ref().map(|report| report.status);
+            let is_tracked = status == Some(FrameStatus::Tracked);
+            assert_eq!(is_tracked, !want.is_empty(), "{look_ahead} {n}");
+            assert_eq!(origins(report), want, "{look_ahead} {n}");
+        }
+    }
+    let mut load = Load::with(&recorded, |element| {
+        element.set_property("look-ahead", 2u32)
+    });
+    let early = load.report(nth(4)).expect("a record");
+    assert_eq!(early.faces[0].face.bbox.x, 60.0, "where it is found");
 }

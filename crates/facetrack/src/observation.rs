@@ -151,7 +151,7 @@ pub enum Origin {
     Detected,
     /// Followed from the frame before, and measured in this frame.
     Tracked,
-    /// Repeated from an earlier frame without a measurement.
+    /// Repeated from another frame without a measurement.
     Held,
     /// Not measured in this frame, but moved along its last motion.
     Predicted,

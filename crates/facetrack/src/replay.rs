@@ -13,6 +13,7 @@ mod document;
 mod head;
 mod index;
 mod lines;
+mod look_ahead;
 #[doc(hidden)]
 pub mod matching;
 
@@ -23,6 +24,7 @@ use thiserror::Error;
 
 pub use self::head::Times;
 use self::index::{End, Entry, Index};
+pub use self::look_ahead::LookAhead;
 use super::record::wire::Frame;
 use super::record::{SCHEMA, SCHEMA_1};
 use super::report::{FrameReport, FrameStatus, ReportSource};

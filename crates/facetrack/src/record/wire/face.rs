@@ -97,7 +97,7 @@ pub(crate) struct Face<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<IndexMap<Cow<'a, str>, f32>>,
     /// Source of the face in this frame (fields=origin): found by the detector, followed, repeated
-    /// from the previous frame, or predicted from its motion.
+    /// from another frame, or predicted from its motion.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
     /// Score of each landmark (fields=landmarks).
