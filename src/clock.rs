@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frame times for engines, which increase from frame to frame even if the timestamps do not.
+//! Frame times that increase from frame to frame even if the timestamps do not.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use facetrack::schedule::NOMINAL_PERIOD;
 
 /// Converts timestamps to frame times.
 #[derive(Debug, Default)]
-pub(super) struct FrameClock {
+pub(crate) struct FrameClock {
     last: Option<Duration>,
 }
 
 impl FrameClock {
     /// The time of the next frame: its timestamp, or one period after the last frame if that is
     /// missing or not later. `period` is `None` if it is not known.
-    pub(super) fn next(
+    pub(crate) fn next(
         &mut self,
         timestamp: Option<Duration>,
         period: Option<Duration>,
@@ -31,7 +31,7 @@ impl FrameClock {
     }
 
     /// Notes that the next frame does not follow the last one.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.last = None;
     }
 }

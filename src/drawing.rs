@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Mapped frames as canvases to draw into.
+//! Mapped frames as canvases to draw into, for the elements that change pictures.
 
 use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
@@ -12,7 +12,7 @@ use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
 /// Reason why nothing is drawn into a frame.
 #[derive(Debug, Error)]
-pub(super) enum FrameError {
+pub(crate) enum DrawingError {
     #[error(transparent)]
     Meta(#[from] MetaError),
     #[error(
@@ -31,29 +31,54 @@ pub(super) enum FrameError {
 
 /// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples
 /// can be addressed one by one.
-pub(super) fn caps() -> gst::Caps {
+pub(crate) fn caps() -> gst::Caps {
     let formats = VideoFormat::iter_raw().filter(|format| video::layout(*format).is_some());
     gst_video::VideoCapsBuilder::new()
         .format_list(formats)
         .build()
 }
 
+/// Format of the frames of a stream.
+#[derive(Debug)]
+pub(crate) struct FrameFormat {
+    pub info: VideoInfo,
+    layout: Layout,
+}
+
+impl FrameFormat {
+    /// The format of `caps`; `None` if such frames cannot be drawn into.
+    pub(crate) fn of(caps: &gst::CapsRef) -> Option<Self> {
+        let info = VideoInfo::from_caps(caps).ok()?;
+        let layout = video::layout(info.format())?;
+        Some(Self { info, layout })
+    }
+
+    /// Calls `draw` with a canvas over the frame in `buffer`.
+    ///
+    /// # Errors
+    /// Returns an error if the buffer cannot be mapped for writing, or does not hold a frame of this
+    /// format.
+    pub(crate) fn draw_into(
+        &self,
+        buffer: &mut gst::BufferRef,
+        draw: impl FnOnce(&mut Canvas),
+    ) -> Result<(), DrawingError> {
+        draw_into(buffer, &self.info, &self.layout, draw)
+    }
+}
+
 /// Calls `draw` with a canvas over the frame in `buffer`, whose samples are laid out as `layout`
 /// says.
-///
-/// # Errors
-/// Returns an error if the buffer cannot be mapped for writing, or does not hold the frame that
-/// `info` describes.
-pub(super) fn draw_into(
+fn draw_into(
     buffer: &mut gst::BufferRef,
     info: &VideoInfo,
     layout: &Layout,
     draw: impl FnOnce(&mut Canvas),
-) -> Result<(), FrameError> {
+) -> Result<(), DrawingError> {
     video::check_meta(buffer, info)?;
     let size = buffer.size();
     let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
-        .map_err(|_| FrameError::Map(size, info.clone().into()))?;
+        .map_err(|_| DrawingError::Map(size, info.clone().into()))?;
     let sizes = (0..frame.n_planes() as usize).map(|plane| plane_size(&frame, plane));
     let sizes: Vec<_> = sizes.collect::<Result<_, _>>()?;
     let (width, height) = (frame.width() as usize, frame.height() as usize);
@@ -75,13 +100,13 @@ pub(super) fn draw_into(
 fn plane_size(
     frame: &VideoFrameRef<&mut gst::BufferRef>,
     plane: usize,
-) -> Result<(usize, usize), FrameError> {
+) -> Result<(usize, usize), DrawingError> {
     let stride = frame.plane_stride()[plane];
     let rows = frame.plane_height(plane as u32);
     let bytes = u32::try_from(stride).ok().and_then(|s| s.checked_mul(rows));
     bytes
         .map(|_| (stride as usize, video::available_bytes(frame, plane)))
-        .ok_or(FrameError::Stride { plane, stride })
+        .ok_or(DrawingError::Stride { plane, stride })
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use ::facetrack::engine::EngineKind;
 
 use crate::options::{
-    Defaults, Environment, FaceTrackSettings, JsonSinkSettings, LoadSettings, Options,
-    OverlaySettings, Row, UdpSettings, display,
+    BlurSettings, Defaults, Environment, FaceTrackSettings, JsonSinkSettings, LoadSettings,
+    Options, OverlaySettings, Row, UdpSettings, display,
 };
 
 /// Reads `text` as the value of each option, and shows and reads the value again.
@@ -14,6 +14,7 @@ pub fn options(text: &str) {
     values::<FaceTrackSettings>(text);
     values::<JsonSinkSettings>(text);
     values::<LoadSettings>(text);
+    values::<BlurSettings>(text);
     values::<OverlaySettings>(text);
     values::<UdpSettings>(text);
 }

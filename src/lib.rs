@@ -7,8 +7,11 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![warn(unreachable_pub)]
 
+mod clock;
+mod drawing;
 mod element;
 pub mod facetrack;
+pub mod facetrackblur;
 pub mod facetrackoverlay;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -28,6 +31,7 @@ mod plugin {
     use gst::prelude::*;
 
     use crate::facetrack::FaceTrack;
+    use crate::facetrackblur::FaceTrackBlur;
     use crate::facetrackoverlay::FaceTrackOverlay;
     use crate::trackjsonload::TrackJsonLoad;
     use crate::trackjsonsink::TrackJsonSink;
@@ -38,6 +42,7 @@ mod plugin {
             ("facetrack", FaceTrack::static_type()),
             ("trackjsonload", TrackJsonLoad::static_type()),
             ("facetrackoverlay", FaceTrackOverlay::static_type()),
+            ("facetrackblur", FaceTrackBlur::static_type()),
             ("trackjsonsink", TrackJsonSink::static_type()),
             ("trackudpsink", TrackUdpSink::static_type()),
         ] {

@@ -3,7 +3,6 @@
 
 use gst::glib;
 
-mod clock;
 mod failure;
 mod gpu_memory;
 mod imp;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::MulDiv;
 
-use super::clock::FrameClock;
 use super::failure::{Failure, contained};
 use super::in_flight::{Faces, InFlightFrame, Work};
 use super::loading::{self, Change, Loaded};
 use super::messages::{self, FrameTime};
 use super::plan::{Live, Plan};
+use crate::clock::FrameClock;
 use crate::meta::{FrameShape, TrackHistory, TrackTimes};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;

@@ -52,12 +52,11 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::frame::{self, FrameError};
 use super::pace::{AnalysisTimes, Counter};
+use crate::drawing::{self, DrawingError, FrameFormat};
 use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
-use facetrack::image::Layout;
 use facetrack::overlay::{Overlay, Pace, Rgb, Style};
 use facetrack_assets::lock::lock;
 
@@ -70,8 +69,8 @@ const MAX_WARNINGS: usize = 8;
 /// State of a stream.
 #[derive(Default)]
 struct State {
-    /// Caps of the frames and the layout of their samples; `None` before the first caps.
-    format: Option<(gst_video::VideoInfo, Layout)>,
+    /// `None` before the first caps.
+    format: Option<FrameFormat>,
     overlay: Overlay,
     counter: Counter,
     analysis_times: AnalysisTimes,
@@ -88,8 +87,8 @@ impl State {
         buffer: &mut gst::Buffer,
         settings: &OverlaySettings,
         pace: impl FnOnce(&gst::BufferRef) -> Pace,
-    ) -> Result<(), FrameError> {
-        let Some((info, layout)) = &self.format else {
+    ) -> Result<(), DrawingError> {
+        let Some(format) = &self.format else {
             return Ok(());
         };
         let fit = if settings.add_borders {
@@ -97,21 +96,20 @@ impl State {
         } else {
             Fit::Stretch
         };
-        let report = FaceTrackMeta::in_frame(buffer, info, fit)?;
+        let report = FaceTrackMeta::in_frame(buffer, &format.info, fit)?;
         if Overlay::is_empty(&report, &settings.style) {
             return Ok(());
         }
         // An invalid colour was reported when it was set.
         let style = style(settings).unwrap_or(settings.style);
         let pace = pace(buffer);
-        frame::draw_into(buffer.make_mut(), info, layout, |canvas| {
+        format.draw_into(buffer.make_mut(), |canvas| {
             self.overlay.draw(canvas, &report, &pace, &style);
-        })?;
-        Ok(())
+        })
     }
 
     /// The text of a warning about `why`, unless it was posted before.
-    fn new_warning(&mut self, why: &FrameError) -> Option<String> {
+    fn new_warning(&mut self, why: &DrawingError) -> Option<String> {
         let text = why.to_string();
         let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
         is_new.then_some(text)
@@ -163,7 +161,7 @@ impl FaceTrackOverlay {
             gpu_memory: cost.gpu_memory,
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
-        let is_absent = matches!(drawn, Err(FrameError::Meta(MetaError::Absent)));
+        let is_absent = matches!(drawn, Err(DrawingError::Meta(MetaError::Absent)));
         let should_warn = state.missing_meta.count(!is_absent);
         let why = drawn.err().filter(|_| !is_absent);
         let warning = why.and_then(|why| state.new_warning(&why));
@@ -253,7 +251,7 @@ impl ElementImpl for FaceTrackOverlay {
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        element::filter_templates(&frame::caps())
+        element::filter_templates(&drawing::caps())
     }
 }
 
@@ -275,11 +273,9 @@ impl BaseTransformImpl for FaceTrackOverlay {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let info = gst_video::VideoInfo::from_caps(incaps)
-            .map_err(|_| gst::loggable_error!(CAT, "{incaps} are not caps of raw video"))?;
-        let layout = video::layout(info.format())
+        let format = FrameFormat::of(incaps)
             .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} cannot be drawn into"))?;
-        lock(&self.state).format = Some((info, layout));
+        lock(&self.state).format = Some(format);
         Ok(())
     }
 

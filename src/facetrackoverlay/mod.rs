@@ -3,7 +3,6 @@
 
 use gst::glib;
 
-mod frame;
 mod imp;
 mod pace;
 

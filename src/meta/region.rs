@@ -61,6 +61,18 @@ impl Canvas {
         }
     }
 
+    /// For positions that are in pixels of the frame.
+    pub(super) fn of_frame(frame: FrameShape) -> Self {
+        Self {
+            width: frame.width,
+            height: frame.height,
+            left: 0.0,
+            top: 0.0,
+            across: 1.0,
+            down: 1.0,
+        }
+    }
+
     /// A point of the report in the frame, px.
     fn point(self, x: f32, y: f32) -> Point {
         Point::new(x * self.across + self.left, y * self.down + self.top)
@@ -114,7 +126,7 @@ pub(super) fn add(
     }
 }
 
-fn to_int(number: u32) -> i32 {
+pub(super) fn to_int(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 

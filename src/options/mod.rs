@@ -8,6 +8,7 @@
 mod description;
 mod environment;
 mod facetrack;
+mod facetrackblur;
 mod facetrackoverlay;
 mod field;
 mod row;
@@ -28,6 +29,7 @@ pub(crate) use self::description::Description;
 pub use self::environment::table as environment_table;
 pub(crate) use self::environment::{EnvWarning, Environment};
 pub(crate) use self::facetrack::{FaceTrackSettings, PostMessages, Smoothing, device};
+pub(crate) use self::facetrackblur::BlurSettings;
 pub(crate) use self::facetrackoverlay::OverlaySettings;
 use self::row::rows;
 pub(crate) use self::row::{Reading, Row};

@@ -52,6 +52,7 @@ fn the_tables_are_sound() {
     assert_sound::<FaceTrackSettings>();
     assert_sound::<JsonSinkSettings>();
     assert_sound::<LoadSettings>();
+    assert_sound::<BlurSettings>();
     assert_sound::<OverlaySettings>();
     assert_sound::<UdpSettings>();
 }
@@ -146,6 +147,7 @@ fn an_empty_text_is_unset_in_every_element() {
     assert_empty_is_unset::<FaceTrackSettings>();
     assert_empty_is_unset::<JsonSinkSettings>();
     assert_empty_is_unset::<LoadSettings>();
+    assert_empty_is_unset::<BlurSettings>();
     assert_empty_is_unset::<OverlaySettings>();
     assert_empty_is_unset::<UdpSettings>();
 }

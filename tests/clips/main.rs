@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Engines and elements on recorded videos.
 
+mod blur;
 #[path = "../common/mod.rs"]
 mod common;
 mod containers;

@@ -8,8 +8,9 @@ use gst::prelude::*;
 use gstfacetrack::options::{display, expected};
 
 /// The elements of the plugin.
-pub const ELEMENTS: [&str; 5] = [
+pub const ELEMENTS: [&str; 6] = [
     "facetrack",
+    "facetrackblur",
     "facetrackoverlay",
     "trackjsonsink",
     "trackjsonload",

@@ -142,6 +142,7 @@ pages_with_commands! {
     for_users_of_mediapipe: "docs/coming-from-mediapipe.md",
     for_users_of_openseeface: "docs/coming-from-openseeface.md",
     of_facetrack: "docs/elements/facetrack.md",
+    of_facetrackblur: "docs/elements/facetrackblur.md",
     of_facetrackoverlay: "docs/elements/facetrackoverlay.md",
     of_trackjsonsink: "docs/elements/trackjsonsink.md",
     of_trackjsonload: "docs/elements/trackjsonload.md",

@@ -37,6 +37,11 @@ fn of_trackjsonload() {
 }
 
 #[test]
+fn of_facetrackblur() {
+    run_all("src/facetrackblur/imp.rs");
+}
+
+#[test]
 fn of_facetrackoverlay() {
     run_all("src/facetrackoverlay/imp.rs");
 }

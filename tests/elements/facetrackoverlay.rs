@@ -21,24 +21,24 @@ use gst_video::{
 };
 use gstfacetrack::meta::FaceTrackMeta;
 
-const WIDTH: u32 = 160;
-const HEIGHT: u32 = 120;
+pub(super) const WIDTH: u32 = 160;
+pub(super) const HEIGHT: u32 = 120;
 
 /// Grey, in the bytes of RGB and of luma.
-const GREY: u8 = 100;
+pub(super) const GREY: u8 = 100;
 
-fn report(faces: Vec<TrackedFace>) -> FrameReport {
+pub(super) fn report(faces: Vec<TrackedFace>) -> FrameReport {
     report_of((WIDTH, HEIGHT), faces)
 }
 
 /// A face with only a box.
-fn boxed() -> TrackedFace {
+pub(super) fn boxed() -> TrackedFace {
     let mut tracked = face(1, 40.0);
     tracked.face.bbox = Rect::new(40.0, 30.0, 60.0, 60.0);
     tracked
 }
 
-fn caps(format: &str, width: u32, height: u32) -> gst::Caps {
+pub(super) fn caps(format: &str, width: u32, height: u32) -> gst::Caps {
     common::init();
     format!("video/x-raw,format={format},width={width},height={height},framerate=25/1")
         .parse()
@@ -81,16 +81,16 @@ impl Stream {
     }
 }
 
-fn grey() -> gst::Buffer {
+pub(super) fn grey() -> gst::Buffer {
     common::init();
     gst::Buffer::from_mut_slice(vec![GREY; (WIDTH * HEIGHT * 3) as usize])
 }
 
-fn bytes(buffer: &gst::BufferRef) -> Vec<u8> {
+pub(super) fn bytes(buffer: &gst::BufferRef) -> Vec<u8> {
     buffer.map_readable().expect("bytes").to_vec()
 }
 
-fn color(pixels: &[u8], x: usize, y: usize) -> [u8; 3] {
+pub(super) fn color(pixels: &[u8], x: usize, y: usize) -> [u8; 3] {
     let at = (y * WIDTH as usize + x) * 3;
     [pixels[at], pixels[at + 1], pixels[at + 2]]
 }
@@ -366,10 +366,10 @@ fn a_face_that_is_held_looks_different() {
     assert!(held > 0 && held * 10 < measured * 8, "{held} {measured}");
 }
 
-/// The formats of the pads.
-fn formats() -> Vec<String> {
+/// The formats of the pads of an element.
+pub(super) fn formats_of(element: &str) -> Vec<String> {
     common::init();
-    let factory = gst::ElementFactory::find("facetrackoverlay").expect("it is there");
+    let factory = gst::ElementFactory::find(element).expect("it is there");
     let templates = factory.static_pad_templates();
     let caps = templates.iter().next().expect("a template").caps();
     let formats = caps.structure(0).expect("a structure");
@@ -417,7 +417,7 @@ fn tolerance(format: &str) -> u8 {
 /// Thick lines over grey have the same colour in every format, inside, and nothing else changes.
 #[test]
 fn colors_are_right_in_every_format() {
-    let formats = formats();
+    let formats = formats_of("facetrackoverlay");
     assert!(formats.len() > 80, "{formats:?}");
     let report = report(vec![boxed()]);
     let properties = "layers=boxes color=e69f00 line-width=0.1";
@@ -468,7 +468,7 @@ fn colors_are_right_in_every_format() {
 }
 
 /// The pixels of a frame as GStreamer unpacks them, row by row.
-fn unpacked(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
+pub(super) fn unpacked(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
     let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info).expect("a frame");
     let format = info.format_info();
     let pixel = VideoFormatInfo::from_format(format.unpack_format()).pixel_stride()[0] as usize;
@@ -504,7 +504,7 @@ fn what_is_not_drawn_into_stays_as_it_was_in_every_format() {
         let is_inside = |(at, start, end)| at >= start + NEAR && at + NEAR <= end;
         sides.into_iter().all(is_around) && !sides.into_iter().all(is_inside)
     };
-    for format in formats() {
+    for format in formats_of("facetrackoverlay") {
         for (width, height) in [(WIDTH, HEIGHT), (101, 95)] {
             let caps = caps(&format, width, height);
             let info = VideoInfo::from_caps(&caps).expect("video");
@@ -531,7 +531,7 @@ fn what_is_not_drawn_into_stays_as_it_was_in_every_format() {
 
 #[test]
 fn frames_of_every_format_and_size_flow() {
-    for format in formats() {
+    for format in formats_of("facetrackoverlay") {
         for (width, height) in [(1, 1), (33, 17), (2, 64)] {
             let caps = caps(&format, width, height);
             let info = VideoInfo::from_caps(&caps).expect("video");

@@ -13,6 +13,7 @@ mod facetrack_eos;
 mod facetrack_insightface;
 mod facetrack_options;
 mod facetrack_tools;
+mod facetrackblur;
 mod facetrackoverlay;
 mod faults;
 mod geometry;

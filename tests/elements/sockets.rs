@@ -120,6 +120,10 @@ fn pipelines(folder: &TempDir) -> Vec<(String, String)> {
     });
     let others = [
         (
+            "facetrackblur",
+            "facetrack engine=scripted ! facetrackblur ! fakesink".to_owned(),
+        ),
+        (
             "facetrackoverlay",
             "facetrack engine=scripted ! facetrackoverlay ! fakesink".to_owned(),
         ),

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MPL-2.0
+
+/**
+ * SECTION:element-facetrackblur
+ *
+ * facetrackblur makes the faces that facetrack found unrecognisable, in the frames themselves. It
+ * pixelates, blurs or blackens them (#GstFaceTrackBlur:mode) in the shape of a box, an ellipse or
+ * the face mesh (#GstFaceTrackBlur:shape), with a margin.
+ *
+ * Held and predicted faces are covered too. A face that is lost is covered for
+ * #GstFaceTrackBlur:hold seconds, in an area that grows by the speed that the face had. Frames that
+ * were not analysed follow #GstFaceTrackBlur:unknown: by default, the faces of earlier frames are
+ * covered, and the whole frame becomes black if there was no analysed frame within the hold. So
+ * frames without facetrack's metadata are black. If a frame with faces cannot be written to, the
+ * stream ends with an error.
+ *
+ * The element accepts the same formats as facetrackoverlay, and changes frames in place. Frames in
+ * which nothing is covered pass unchanged and without a copy. Each covered area is marked with a
+ * #GstVideoRegionOfInterestMeta of the type `redacted`. Every property may change while frames
+ * flow.
+ *
+ * ## Example launch lines
+ *
+ * |[
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! trackjsonsink location=video.json verbose=true && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
+ * ]|
+ * Pixelates faces in two passes, so that a face is covered before it is found for the first time.
+ *
+ * |[
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack ! facetrackblur mode=fill unknown=fill-frame ! videoconvert ! autovideosink sync=false
+ * ]|
+ * Blackens faces in front of a camera, and each frame that was not analysed.
+ *
+ * |[
+ * gst-launch-1.0 videotestsrc num-buffers=50 ! facetrack engine=scripted script="face dx=0.01; landmarks" ! facetrackblur mode=blur shape=face ! videoconvert ! pngenc snapshot=true ! filesink location=blurred.png
+ * ]|
+ * Blurs a scripted face, without any model, and saves a picture.
+ */
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
+use gst_base::subclass::prelude::*;
+
+use crate::clock::FrameClock;
+use crate::drawing::{self, DrawingError, FrameFormat};
+use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
+use crate::options::{self, BlurSettings, Options};
+use crate::{element, video};
+use facetrack::overlay::Overlay;
+use facetrack::redaction::{Cover, Redactor, Settings};
+use facetrack::report::FrameReport;
+use facetrack_assets::lock::lock;
+
+static CAT: LazyLock<gst::DebugCategory> =
+    LazyLock::new(|| element::category("facetrackblur", "Face blur"));
+
+/// Maximum number of different warnings in a stream. Each is posted once.
+const MAX_WARNINGS: usize = 8;
+
+/// State of a stream.
+#[derive(Default)]
+struct State {
+    /// `None` before the first caps.
+    format: Option<FrameFormat>,
+    clock: FrameClock,
+    redactor: Redactor,
+    overlay: Overlay,
+    /// Warnings that were posted.
+    warned: BTreeSet<String>,
+    missing_meta: MissingMetaCounter,
+}
+
+impl State {
+    /// Forgets all frames: the next one does not continue them.
+    fn reset(&mut self) {
+        self.clock.reset();
+        self.redactor = Redactor::default();
+    }
+
+    /// The report on a buffer, in pixels of its frame.
+    fn report(&self, buffer: &gst::BufferRef, fit: Fit) -> Result<FrameReport, MetaError> {
+        let format = self.format.as_ref().ok_or(MetaError::Absent)?;
+        FaceTrackMeta::in_frame(buffer, &format.info, fit)
+    }
+
+    /// Covers a part of the frame in a buffer.
+    fn redact(
+        &mut self,
+        buffer: &mut gst::Buffer,
+        cover: &Cover,
+        settings: &Settings,
+    ) -> Result<(), DrawingError> {
+        let Some(format) = &self.format else {
+            return Ok(());
+        };
+        let buffer = buffer.make_mut();
+        format.draw_into(buffer, |canvas| {
+            self.overlay.redact(canvas, cover, settings.mode);
+        })?;
+        meta::redaction::mark(buffer, &format.info, cover);
+        Ok(())
+    }
+
+    /// Period of the frames; `None` if the rate is unknown.
+    fn period(&self) -> Option<Duration> {
+        let fps = self.format.as_ref()?.info.fps();
+        let is_known = fps.numer() > 0;
+        is_known.then(|| Duration::from_secs_f64(f64::from(fps.denom()) / f64::from(fps.numer())))
+    }
+
+    /// The text of a warning about `why`, unless it was posted before.
+    fn new_warning(&mut self, why: &MetaError) -> Option<String> {
+        let text = why.to_string();
+        let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
+        is_new.then_some(text)
+    }
+}
+
+/// The element.
+///
+/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only
+/// for a copy.
+#[derive(Default)]
+pub struct FaceTrackBlur {
+    options: Mutex<Options<BlurSettings>>,
+    state: Mutex<State>,
+}
+
+/// The redaction of the settings.
+///
+/// # Errors
+/// Returns an error if `keep` contains anything other than ids.
+fn redaction(settings: &BlurSettings) -> Result<Settings, String> {
+    let ids = settings.keep.iter().flat_map(|ids| ids.split(','));
+    let ids = ids.map(|id| {
+        id.trim().parse().map_err(|_| {
+            format!("`keep`: {id:?} is not the id of a face: use numbers separated by commas, such as 1,3")
+        })
+    });
+    Ok(Settings {
+        keep: ids.collect::<Result<_, _>>()?,
+        ..settings.redaction.clone()
+    })
+}
+
+impl FaceTrackBlur {
+    /// Covers the faces in the frame of a buffer.
+    fn blur(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
+        if buffer.size() == 0 {
+            return Ok(buffer);
+        }
+        let settings = lock(&self.options).settings.clone();
+        let fit = if settings.add_borders {
+            Fit::Borders
+        } else {
+            Fit::Stretch
+        };
+        // Invalid ids were reported when they were set: nobody is kept.
+        let settings = redaction(&settings).unwrap_or(settings.redaction);
+        let mut state = lock(&self.state);
+        let report = state.report(&buffer, fit);
+        let running_time = self.running_time(&buffer).map(Duration::from);
+        let period = state.period();
+        let time = state.clock.next(running_time, period);
+        let cover = state.redactor.cover(report.as_ref().ok(), time, &settings);
+        let redacted = match &cover {
+            Cover::Regions(regions) if regions.is_empty() => Ok(()),
+            cover => state.redact(&mut buffer, cover, &settings),
+        };
+        let is_absent = matches!(report, Err(MetaError::Absent));
+        let should_warn = state.missing_meta.count(!is_absent);
+        let why = report.err().filter(|_| !is_absent);
+        let warning = why.and_then(|why| state.new_warning(&why));
+        drop(state);
+        if should_warn {
+            self.warn_missing_meta();
+        }
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
+        redacted.map(|()| buffer).map_err(|error| {
+            gst::element_imp_error!(
+                self,
+                gst::StreamError::Format,
+                ("a frame with faces cannot be changed: {error}")
+            );
+            gst::FlowError::Error
+        })
+    }
+
+    fn running_time(&self, buffer: &gst::BufferRef) -> Option<gst::ClockTime> {
+        let segment = self.obj().segment().downcast::<gst::ClockTime>().ok()?;
+        segment.to_running_time(buffer.pts())
+    }
+
+    /// Posts a warning that faces are unknown. The caller holds no lock: handlers of the message may
+    /// use the element.
+    fn warn(&self, why: &str) {
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Format,
+            ("The faces are unknown, so that frames are covered as `unknown` says: {why}")
+        );
+    }
+
+    fn warn_missing_meta(&self) {
+        self.warn(meta::remedy(Some(self.obj().src_pad())));
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for FaceTrackBlur {
+    const NAME: &'static str = "GstFaceTrackBlur";
+    type Type = super::FaceTrackBlur;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for FaceTrackBlur {
+    fn constructed(&self) {
+        self.parent_constructed();
+        element::report_refused_caps(self.obj().sink_pad());
+    }
+
+    fn properties() -> &'static [glib::ParamSpec] {
+        options::properties::<BlurSettings, Self>(&[])
+    }
+
+    fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
+        let is_running = self.obj().current_state() > gst::State::Ready;
+        let refused = {
+            let mut options = lock(&self.options);
+            let old = options.clone();
+            options.set_property(id, value);
+            // Another option is no reason to repeat the warning.
+            let is_new = options.settings.keep != old.settings.keep;
+            let refused = redaction(&options.settings).err().filter(|_| is_new);
+            if refused.is_some() && is_running {
+                // The ids in use stay.
+                *options = old;
+            }
+            refused
+        };
+        if let Some(error) = refused {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
+        }
+    }
+
+    fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
+        lock(&self.options).property(id)
+    }
+}
+
+impl GstObjectImpl for FaceTrackBlur {}
+
+impl ElementImpl for FaceTrackBlur {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        element::metadata(
+            "Face blur",
+            "Filter/Effect/Video",
+            "Makes the faces found by facetrack unrecognisable",
+        )
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        element::filter_templates(&drawing::caps())
+    }
+}
+
+impl BaseTransformImpl for FaceTrackBlur {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let redaction = redaction(&lock(&self.options).settings);
+        redaction
+            .map(|_| ())
+            .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = State::default();
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let format = FrameFormat::of(incaps)
+            .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} cannot be drawn into"))?;
+        let mut state = lock(&self.state);
+        let size = |format: &FrameFormat| (format.info.width(), format.info.height());
+        if state.format.as_ref().map(size) != Some(size(&format)) {
+            state.reset();
+        }
+        state.format = Some(format);
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        let should_warn = match event.view() {
+            gst::EventView::StreamStart(_) => {
+                let mut state = lock(&self.state);
+                state.missing_meta = MissingMetaCounter::default();
+                state.reset();
+                false
+            }
+            gst::EventView::FlushStop(_) => {
+                lock(&self.state).reset();
+                false
+            }
+            gst::EventView::Eos(_) => lock(&self.state).missing_meta.end(),
+            _ => false,
+        };
+        if should_warn {
+            self.warn_missing_meta();
+        }
+        self.parent_sink_event(event)
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        video::refuse_crops(query);
+        Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        let is_unlinked = direction == gst::PadDirection::Sink
+            && element::answer_before_late_link(self.obj().sink_pad(), query);
+        is_unlinked || BaseTransformImplExt::parent_query(self, direction, query)
+    }
+
+    /// Replaces the base class' in-place transform, which would make every buffer writable, even if
+    /// nothing is covered.
+    fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
+        match self.take_queued_buffer() {
+            Some(buffer) => self.blur(buffer).map(GenerateOutputSuccess::Buffer),
+            None => Ok(GenerateOutputSuccess::NoOutput),
+        }
+    }
+}

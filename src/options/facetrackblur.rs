@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Options of the element `facetrackblur`.
+
+use smart_default::SmartDefault;
+
+use super::field::*;
+use super::{Defaults, Row, rows};
+use facetrack::redaction::{Mode, Settings, Shape, Unknown};
+
+facetrack::redaction_mode_words!(enum_field, "GstFaceTrackBlurMode");
+facetrack::redaction_shape_words!(enum_field, "GstFaceTrackBlurShape");
+facetrack::redaction_unknown_words!(enum_field, "GstFaceTrackBlurUnknown");
+
+/// Settings of the element.
+#[derive(Debug, Clone, SmartDefault)]
+pub(crate) struct BlurSettings {
+    /// Without the ids.
+    pub redaction: Settings,
+    pub keep: Option<String>,
+    #[default(true)]
+    pub add_borders: bool,
+}
+
+impl Defaults for BlurSettings {
+    const ELEMENT: &'static str = "facetrackblur";
+
+    /// In the order of the documentation.
+    const ROWS: &'static [Row<Self>] = rows![
+        "mode": redaction.mode, playing => "How faces are covered",
+        "shape": redaction.shape, playing => "Shape of the covered areas, before the margin",
+        "margin": redaction.margin, playing, range(0.0, 2.0, "fraction of the face's size") =>
+            "Width of the margin on each side of a face",
+        "cells": redaction.cells, playing, range(1.0, 16.0, "") =>
+            "Maximum number of cells across the longer side of a face; fewer cells show less",
+        "hold": redaction.hold, playing, range(0.0, 3600.0, "s") =>
+            "How long a face is covered after the last frame that has it",
+        "keep": keep, playing => "Ids of faces that stay visible, separated by commas; unset = none",
+        "unknown": redaction.unknown, playing => "Handling of frames that were not analysed",
+        "add-borders": add_borders, playing =>
+            "Value of add-borders of a videoscale between analysis and this element",
+    ];
+}
