@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Time that `facetrackoverlay` takes for a frame of 1920×1080 with one face of 478 landmarks,
-//! compared with a `GstVideoOverlayComposition` of the same pixels.
+//! Time that `facetrackoverlay` and `facetrackblur` take for a frame of 1920×1080 with one face of
+//! 478 landmarks, compared with a `GstVideoOverlayComposition` of the same pixels.
 //!
 //! Run `cargo bench --bench overlay`, pinned to a core, with `-- FORMAT…` for some formats. It ends
-//! with an error if the mesh takes longer than [`BAR`]. Frames of the sample clip go through
-//! `facetrack` once, and then with its metadata through `facetrackoverlay`. The composition is only
-//! blended, not drawn: it has rectangles as large as the face, its label and the text.
+//! with an error if the mesh takes longer than [`BAR`], or a covered face longer than [`BLUR_BAR`].
+//! Frames of the sample clip go through `facetrack` once, and then with its metadata through the
+//! elements. The composition is only blended, not drawn: it has rectangles as large as the face, its
+//! label and the text.
 
 mod common;
 #[path = "common/sample.rs"]
@@ -44,8 +45,14 @@ const LAYERS: [&str; 3] = [
     "boxes+labels+points+mesh+contours+key-points+pose+gaze+blendshapes+info",
 ];
 
+/// Modes of `facetrackblur`.
+const MODES: [&str; 3] = ["pixelate", "blur", "fill"];
+
 /// Maximum time of the mesh in the fastest round, ms.
 const BAR: f64 = 2.0;
+
+/// Maximum time of a covered face in the fastest round, ms.
+const BLUR_BAR: f64 = 1.0;
 
 /// Heights of the label and of the text in the composition, and widths of both, px.
 const LABEL: [u32; 2] = [90, 34];
@@ -55,7 +62,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
     println!("ms a frame of 1920×1080, one thread: minimum, median");
-    println!("format            default           mesh            all    composition");
+    println!(
+        "format            default           mesh            all    composition       pixelate           blur           fill"
+    );
     let mut slow = Vec::new();
     // Cargo adds `--bench`.
     let named: Vec<_> = std::env::args()
@@ -67,17 +76,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         let caps = format!("format={format},width=1920,height=1080");
         let frames = tracked(&caps)?;
         print!("{format:<12}");
-        let [_, mesh, _] = LAYERS.map(|layers| show(&mut overlaid(&frames, layers)));
+        let overlaid = |layers| passed(&frames, &format!("facetrackoverlay layers={layers}"));
+        let [_, mesh, _] = LAYERS.map(|layers| show(&mut overlaid(layers)));
         show(&mut composed(&frames)?);
+        let blurred = |mode| passed(&frames, &format!("facetrackblur mode={mode}"));
+        let covered = MODES.map(|mode| show(&mut blurred(mode)));
         println!();
-        if mesh > BAR {
+        if mesh > BAR || covered.iter().any(|time| *time > BLUR_BAR) {
             slow.push(format);
         }
     }
     if slow.is_empty() {
         Ok(())
     } else {
-        Err(format!("the mesh takes too long in {}", slow.join(", ")).into())
+        Err(format!(
+            "the mesh or a covered face takes too long in {}",
+            slow.join(", ")
+        )
+        .into())
     }
 }
 
@@ -102,8 +118,8 @@ fn tracked(caps: &str) -> Result<Vec<gst::Sample>, Box<dyn Error>> {
 }
 
 /// Milliseconds of each frame through the element.
-fn overlaid(frames: &[gst::Sample], layers: &str) -> Vec<f64> {
-    let mut harness = gst_check::Harness::new_parse(&format!("facetrackoverlay layers={layers}"));
+fn passed(frames: &[gst::Sample], element: &str) -> Vec<f64> {
+    let mut harness = gst_check::Harness::new_parse(element);
     harness.set_src_caps(frames[0].caps_owned().expect("caps"));
     let frames = std::iter::repeat_n(frames, ROUNDS).flatten();
     let times = frames.map(|frame| {
