@@ -15,7 +15,6 @@ use facetrack::observation::Origin;
 use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
-use gst_video::prelude::*;
 use gst_video::{VideoCropMeta, VideoInfo, VideoRegionOfInterestMeta};
 
 const MS: gst::ClockTime = gst::ClockTime::from_mseconds(1);

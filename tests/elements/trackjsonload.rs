@@ -821,6 +821,7 @@ fn faces_come_the_number_of_frames_earlier_that_is_asked_for() {
     ] {
         let set = |element: &gst::Element| element.set_property("look-ahead", look_ahead);
         let mut load = Load::with(&recorded, set);
+        load.pass(nth(0));
         for (n, want) in std::iter::zip(frames, want) {
             let report = load.report(nth(n));
             let status = report.as_ref().map(|report| report.status);
