@@ -85,8 +85,11 @@ fn without_analysis(status: FrameStatus) -> FrameReport {
     }
 }
 
-/// Type, id of the face and box of each region.
-fn regions(buffer: &gst::BufferRef) -> Vec<(Option<i32>, (u32, u32, u32, u32))> {
+/// Id of the face, if it has one, and box of a region.
+type Marked = (Option<i32>, (u32, u32, u32, u32));
+
+/// The regions that mark what is covered.
+fn regions(buffer: &gst::BufferRef) -> Vec<Marked> {
     let regions = buffer.iter_meta::<VideoRegionOfInterestMeta>();
     let redacted = regions.filter(|region| region.roi_type() == "redacted");
     let found = redacted.map(|region| {

@@ -115,7 +115,7 @@ fn mean(sum: u64, count: usize) -> u16 {
 #[inline(always)]
 fn between(from: u16, to: u16, weight: u16) -> u16 {
     let difference = i32::from(to) - i32::from(from);
-    (i32::from(from) + (difference * i32::from(weight) >> FRACTION)) as u16
+    (i32::from(from) + ((difference * i32::from(weight)) >> FRACTION)) as u16
 }
 
 /// Cells along an axis, in samples.

@@ -2,6 +2,7 @@
 //! Reports with the faces that are about to appear.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{Read, Seek};
 
 use super::{Replay, ReplayError};
@@ -44,8 +45,8 @@ impl LookAhead {
         let end = replay.frames().len().min(place + self.frames + 1);
         self.read.retain(|known, _| (place..end).contains(known));
         for place in place..end {
-            if !self.read.contains_key(&place) {
-                self.read.insert(place, replay.report(place, video)?);
+            if let Entry::Vacant(entry) = self.read.entry(place) {
+                entry.insert(replay.report(place, video)?);
             }
         }
         let report = self.read.get(&place).cloned().flatten();
