@@ -29,7 +29,8 @@ pub struct EngineConfig {
     pub runtime: RuntimeChoice,
     /// Relation of the frames to one another.
     pub running_mode: RunningMode,
-    /// Maximum number of faces; `None` for the default of the engine.
+    /// Maximum number of faces; `None` for the default of the engine: 5 for MediaPipe, 1 for
+    /// OpenSeeFace, any number for the others.
     pub max_faces: Option<usize>,
     /// Threads that analyse a frame: each measures a face, and all of them run a large detector.
     #[default(1)]

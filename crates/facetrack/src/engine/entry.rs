@@ -31,9 +31,9 @@ pub enum Setting {
     OpenSeeFace,
     /// [`Completer::calibration`](super::Completer::calibration).
     Calibration,
-    /// [`EngineConfig::eos`].
+    /// `EngineConfig::eos`.
     Eos,
-    /// [`EngineConfig::insightface`].
+    /// `EngineConfig::insightface`.
     InsightFace,
     /// [`EngineConfig::jaw_open_scale`].
     JawOpen,
