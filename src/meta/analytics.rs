@@ -18,6 +18,9 @@
 //! is part of it, as in DL Streamer. It does not relate to the classification, because
 //! `objectdetectionoverlay` would then write the first channel at the box instead of `face`.
 
+#[cfg(feature = "analytics-keypoints")]
+mod key_points;
+
 use gst::glib;
 use gst_analytics::prelude::*;
 use gst_analytics::{AnalyticsODMtd, AnalyticsRelationMeta, AnalyticsTrackingMtd, RelTypes};
@@ -45,8 +48,10 @@ pub(crate) fn add(
     let numbers = faces
         .map(|(face, time)| add_face(buffer, face, canvas, *time))
         .collect::<Result<_, _>>()?;
-    let pieces = AnalyticsRelationMeta::add(buffer).len() - before;
-    Ok((numbers, u32::try_from(pieces).ok()))
+    let after = AnalyticsRelationMeta::add(buffer).len();
+    #[cfg(feature = "analytics-keypoints")]
+    key_points::tag(buffer, before..after, &report.source.engine)?;
+    Ok((numbers, u32::try_from(after - before).ok()))
 }
 
 /// Returns true if this is a relation meta with this many pieces that begins with a face. The
@@ -77,6 +82,8 @@ fn add_face(
         relations.set_relation(RelTypes::CONTAIN, detection, classification)?;
         relations.set_relation(RelTypes::IS_PART_OF, classification, detection)?;
     }
+    #[cfg(feature = "analytics-keypoints")]
+    key_points::add(buffer, detection, &tracked.face, canvas)?;
     Ok(detection)
 }
 

@@ -74,7 +74,7 @@ impl Canvas {
     }
 
     /// A point of the report in the frame, px.
-    fn point(self, x: f32, y: f32) -> Point {
+    pub(crate) fn point(self, x: f32, y: f32) -> Point {
         Point::new(x * self.across + self.left, y * self.down + self.top)
     }
 

@@ -4,11 +4,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use super::engine::installed_paths;
 
 /// Prefixes of variables that the plugin reads.
 const LISTENED_TO: [&str; 7] = [
@@ -61,6 +63,23 @@ impl Tool {
         let folder = self.folder.path().join("facetrack/models");
         std::fs::create_dir_all(&folder).expect("a folder");
         folder
+    }
+
+    /// It finds the installed models and ONNX Runtime.
+    pub fn with_models(self) -> Self {
+        let paths = installed_paths();
+        let data = paths.data_dir.as_deref().and_then(Path::parent);
+        let variables = [
+            ("XDG_DATA_HOME", data),
+            ("FACETRACK_MODELS_DIR", paths.collection.as_deref()),
+            ("FACETRACK_ONNXRUNTIME", paths.runtime.as_deref()),
+        ];
+        let variables = variables
+            .into_iter()
+            .filter_map(|(name, path)| Some((name, path?)));
+        variables.fold(self, |tool, (name, path)| {
+            tool.env(name, path.to_str().expect("UTF-8"))
+        })
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "analytics")]
 mod analytics;
+#[cfg(feature = "analytics-keypoints")]
+mod analytics_points;
 mod calibration;
 #[path = "../common/mod.rs"]
 mod common;

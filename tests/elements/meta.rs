@@ -74,6 +74,7 @@ fn regions_follow_the_scale_and_the_record_keeps_its_own() {
     // The number of a track or, with the feature, of a detection.
     let expected = match cfg!(feature = "analytics") {
         false => [4, 7],
+        true if cfg!(feature = "analytics-keypoints") => [0, 10],
         true => [0, 3],
     };
     assert_eq!(ids, expected);

@@ -13,7 +13,6 @@ use facetrack::engine::{EngineConfig, EngineKind};
 use gst::prelude::*;
 use tempfile::TempDir;
 
-use crate::common::engine::installed_paths;
 use crate::common::tool::{Tool, built};
 use crate::common::{self, python, strace};
 
@@ -70,19 +69,13 @@ fn observe(program: &str, arguments: &str, folder: &TempDir) -> Observed {
 /// `tool` with the installed models, this home, and this folder for temporary files.
 fn for_new_user(mut tool: Tool, home: &Path, temporary: &Path) -> Tool {
     let registry = temporary.join("registry.bin");
-    let paths = installed_paths();
-    let data = paths.data_dir.as_deref().and_then(Path::parent);
+    tool = tool.with_models();
     for (variable, path) in [
-        ("HOME", Some(home)),
-        ("TMPDIR", Some(temporary)),
-        ("GST_REGISTRY", Some(&*registry)),
-        ("XDG_DATA_HOME", data),
-        ("FACETRACK_MODELS_DIR", paths.collection.as_deref()),
-        ("FACETRACK_ONNXRUNTIME", paths.runtime.as_deref()),
+        ("HOME", home),
+        ("TMPDIR", temporary),
+        ("GST_REGISTRY", &registry),
     ] {
-        if let Some(path) = path {
-            tool = tool.env(variable, text(path));
-        }
+        tool = tool.env(variable, text(path));
     }
     let unset = ["CI", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"];
     unset.into_iter().fold(tool, Tool::env_remove)
