@@ -20,6 +20,8 @@
 
 #[cfg(feature = "analytics-keypoints")]
 mod key_points;
+#[cfg(feature = "analytics-tensor")]
+mod tensor;
 
 use gst::glib;
 use gst_analytics::prelude::*;
@@ -81,6 +83,10 @@ fn add_face(
         let mut relations = AnalyticsRelationMeta::add(buffer);
         relations.set_relation(RelTypes::CONTAIN, detection, classification)?;
         relations.set_relation(RelTypes::IS_PART_OF, classification, detection)?;
+    }
+    #[cfg(feature = "analytics-tensor")]
+    if let Some(landmarks) = &tracked.face.landmarks {
+        tensor::add(buffer, detection, landmarks, canvas)?;
     }
     #[cfg(feature = "analytics-keypoints")]
     key_points::add(buffer, detection, &tracked.face, canvas)?;

@@ -10,8 +10,12 @@ use gst::structure::Builder;
 use gst_video::VideoRegionOfInterestMeta;
 
 use super::fields::over;
+#[cfg(feature = "analytics-tensor")]
+use super::fields::{Scale, bytes_of_landmarks};
 use super::frame::FrameShape;
 use facetrack::geometry::{Point, Rect};
+#[cfg(feature = "analytics-tensor")]
+use facetrack::observation::Landmark;
 use facetrack::observation::{Attributes, Observation};
 use facetrack::report::{FrameReport, TrackedFace};
 
@@ -76,6 +80,20 @@ impl Canvas {
     /// A point of the report in the frame, px.
     pub(crate) fn point(self, x: f32, y: f32) -> Point {
         Point::new(x * self.across + self.left, y * self.down + self.top)
+    }
+
+    /// Landmarks of the report as fractions of the frame; z as one of its width.
+    #[cfg(feature = "analytics-tensor")]
+    pub(crate) fn fractions(self, points: &[Landmark]) -> glib::Bytes {
+        let points: Vec<_> = points
+            .iter()
+            .map(|p| {
+                let Point { x, y } = self.point(p.x, p.y);
+                let z = p.z * self.across;
+                Landmark { x, y, z }
+            })
+            .collect();
+        bytes_of_landmarks(&points, Scale::of(self.width, self.height))
     }
 
     /// The upper left and the lower right corner of a box of the report.

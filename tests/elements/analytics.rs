@@ -50,7 +50,10 @@ fn found(buffer: &gst::BufferRef) -> Vec<Found> {
     let detections = relations.iter::<AnalyticsODMtd>();
     let found: Vec<_> = detections.map(|it| read(&relations, &it)).collect();
     let classified = found.iter().filter(|face| !face.classes.is_empty());
-    if cfg!(not(feature = "analytics-keypoints")) {
+    if cfg!(not(any(
+        feature = "analytics-keypoints",
+        feature = "analytics-tensor"
+    ))) {
         assert_eq!(relations.len(), 2 * found.len() + classified.count());
     }
     found

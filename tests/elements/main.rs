@@ -5,6 +5,8 @@
 mod analytics;
 #[cfg(feature = "analytics-keypoints")]
 mod analytics_points;
+#[cfg(feature = "analytics-tensor")]
+mod analytics_tensor;
 mod calibration;
 #[path = "../common/mod.rs"]
 mod common;
