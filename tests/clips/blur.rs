@@ -25,8 +25,8 @@ const CASES: [(&str, &str); 5] = [
 /// Maximum share of frames in which a detector finds a face.
 const MAX_FOUND: f64 = 0.01;
 
-/// Cosine of embeddings from which on InsightFace's example `arcface_onnx` calls two faces those of
-/// one person.
+/// Cosine of embeddings from which on InsightFace's demo `web-demos/src_recognition/main.py` calls two
+/// faces those of one person.
 const SAME_PERSON: f32 = 0.28;
 
 /// Every so many clear frames give embeddings to compare with.
