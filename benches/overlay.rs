@@ -51,8 +51,8 @@ const MODES: [&str; 3] = ["pixelate", "blur", "fill"];
 /// Maximum time of the mesh in the fastest round, ms.
 const BAR: f64 = 2.0;
 
-/// Maximum time of a covered face in the fastest round, ms.
-const BLUR_BAR: f64 = 1.0;
+/// Maximum time of a covered face, which has half the height of the frame, in the fastest round, ms.
+const BLUR_BAR: f64 = 2.0;
 
 /// Heights of the label and of the text in the composition, and widths of both, px.
 const LABEL: [u32; 2] = [90, 34];

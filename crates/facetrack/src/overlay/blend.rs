@@ -178,13 +178,9 @@ impl Lanes {
         let end = row.len().min(pixels.end * step);
         let bytes = &row[pixels.start * step..end];
         let of_row: [u32; N] = match word {
-            Word::Byte => self.row_sums(bytes.iter().map(|byte| u16::from(*byte))),
-            Word::Le16 => {
-                self.row_sums(bytes.as_chunks().0.iter().copied().map(u16::from_le_bytes))
-            }
-            Word::Be16 => {
-                self.row_sums(bytes.as_chunks().0.iter().copied().map(u16::from_be_bytes))
-            }
+            Word::Byte => self.row_sums(bytes, u16::from),
+            Word::Le16 => self.row_sums(bytes.as_chunks().0, u16::from_le_bytes),
+            Word::Be16 => self.row_sums(bytes.as_chunks().0, u16::from_be_bytes),
         };
         for (sum, of_row) in sums.iter_mut().zip(of_row) {
             *sum += u64::from(of_row);
@@ -193,12 +189,17 @@ impl Lanes {
 
     /// Sums of the codes in the words of a row, by lane.
     #[inline(always)]
-    fn row_sums<const N: usize>(&self, words: impl Iterator<Item = u16>) -> [u32; N] {
+    fn row_sums<const N: usize, W: Copy>(&self, words: &[W], value: fn(W) -> u16) -> [u32; N] {
         let (shift, max) = (self.component.shift, self.component.max_code() as u16);
         let mut sums = [0; N];
-        for (index, word) in words.enumerate() {
-            sums[index % N] += u32::from((word >> shift) & max);
-        }
+        let mut add = |pixel: &[W]| {
+            for (sum, word) in sums.iter_mut().zip(pixel) {
+                *sum += u32::from((value(*word) >> shift) & max);
+            }
+        };
+        let (pixels, rest) = words.as_chunks::<N>();
+        pixels.iter().for_each(|pixel| add(pixel));
+        add(rest);
         sums
     }
 
@@ -255,18 +256,28 @@ fn pixels<'a, const N: usize>(
         if is_empty(block) {
             continue;
         }
+        let codes = codes(index * BLOCK);
+        let start = (first + index * BLOCK) * N * lanes.component.word.bytes();
+        let samples = &mut line[start..];
+        let is_full = opacity == u8::MAX && block.iter().all(|covered| *covered == u8::MAX);
+        let is_bytes = lanes.component.word == Word::Byte && lanes.component.depth == 8;
+        if is_full && is_bytes {
+            // As with a weight of 1, without mixing.
+            let touched = [touched.map(|touched| touched as u8); BLOCK];
+            let codes = codes.iter().zip(touched[..block.len()].as_flattened());
+            for (sample, (code, touched)) in samples.iter_mut().zip(codes) {
+                *sample = *code as u8 & touched | *sample & !touched;
+            }
+            continue;
+        }
         let mut weights = [[0; N]; BLOCK];
         for (weights, covered) in weights.iter_mut().zip(block) {
             let weight = u16::from(self::weight(*covered, opacity));
             *weights = touched.map(|touched| weight & touched);
         }
-        let mixed = codes(index * BLOCK)
-            .iter()
-            .zip(weights[..block.len()].as_flattened());
-        let start = (first + index * BLOCK) * N * lanes.component.word.bytes();
-        let samples = &mut line[start..];
+        let mixed = codes.iter().zip(weights[..block.len()].as_flattened());
         match lanes.component.word {
-            Word::Byte if lanes.component.depth == 8 => {
+            Word::Byte if is_bytes => {
                 for (sample, (code, weight)) in samples.iter_mut().zip(mixed) {
                     *sample = mix_bytes(*sample, *code as u8, *weight);
                 }

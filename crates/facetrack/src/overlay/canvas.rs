@@ -168,19 +168,29 @@ impl<'a> Canvas<'a> {
     pub(super) fn coarsen(&mut self, mask: &Mask, side: f32, transition: Transition) {
         let colors = self.layout.colors().iter().map(|component| (component, 0));
         let cells = [mask.columns(), mask.rows()].map(|pixels| mosaic::edges(pixels, side));
-        let (mut reduced, mut row_colors) = (Vec::new(), Vec::new());
-        for lanes in Lanes::of(colors) {
-            let PlaneMut { data, stride } = &mut self.planes[lanes.component.plane];
-            let mosaic = Mosaic::of(data, *stride, &lanes, &cells, transition);
-            let subsampling = lanes.component.subsampling;
+        let mut lanes = Lanes::of(colors);
+        lanes.sort_by_key(|lanes| lanes.component.subsampling);
+        let mut reduced = Vec::new();
+        for lanes in lanes.chunk_by(|a, b| a.component.subsampling == b.component.subsampling) {
+            let mosaic = |lanes: &Lanes| {
+                let PlaneMut { data, stride } = &self.planes[lanes.component.plane];
+                Mosaic::of(data, *stride, lanes, &cells, transition)
+            };
+            let mosaics: Vec<_> = lanes.iter().map(mosaic).collect();
+            let mut last: Vec<_> = lanes.iter().map(|_| mosaic::Row::default()).collect();
+            let subsampling = lanes[0].component.subsampling;
             for row in blend::reduced_rows(mask, subsampling) {
                 let (first, coverage) = blend::reduce(mask, row, subsampling, &mut reduced);
                 if coverage.is_empty() {
                     continue;
                 }
-                let colors = mosaic.colors(row, first, &mut row_colors);
-                let line = &mut data[row * *stride..];
-                blend::row_of(line, &lanes, (first, coverage), colors);
+                let parts = lanes.iter().zip(&mosaics).zip(&mut last);
+                for ((lanes, mosaic), last) in parts {
+                    let plane = &mut self.planes[lanes.component.plane];
+                    let line = &mut plane.data[row * plane.stride..];
+                    let colors = mosaic.colors(row, first, last);
+                    blend::row_of(line, lanes, (first, coverage), colors);
+                }
             }
         }
     }

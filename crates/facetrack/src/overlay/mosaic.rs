@@ -40,6 +40,15 @@ pub(super) struct Mosaic {
     lanes: usize,
 }
 
+/// Colors of a row of samples.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// Colors of the columns of cells.
+    cells: Vec<[u16; MAX_LANES]>,
+    /// Words of the pixels.
+    words: Vec<u16>,
+}
+
 impl Mosaic {
     /// The mosaic of a plane. `cells` are the edges of its columns and rows, px.
     pub(super) fn of(
@@ -73,22 +82,22 @@ impl Mosaic {
         }
     }
 
-    /// The words of the pixels of a row from pixel `first` on. `colors` is working memory.
-    pub(super) fn colors<'a>(
-        &self,
-        row: usize,
-        first: usize,
-        colors: &'a mut Vec<u16>,
-    ) -> &'a [u16] {
-        let of_row = self.row(row);
-        colors.resize(self.columns.weights.len() * self.lanes, 0);
-        match self.lanes {
-            1 => self.columns.fill::<1>(&of_row, colors),
-            2 => self.columns.fill::<2>(&of_row, colors),
-            3 => self.columns.fill::<3>(&of_row, colors),
-            _ => self.columns.fill::<MAX_LANES>(&of_row, colors),
+    /// The words of the pixels of a row from pixel `first` on. `last` is the row of this mosaic that
+    /// was asked for last; the rows of a cell are often the same.
+    pub(super) fn colors<'a>(&self, row: usize, first: usize, last: &'a mut Row) -> &'a [u16] {
+        let cells = self.row(row);
+        if cells != last.cells {
+            let words = &mut last.words;
+            words.resize(self.columns.weights.len() * self.lanes, 0);
+            match self.lanes {
+                1 => self.columns.fill::<1>(&cells, words),
+                2 => self.columns.fill::<2>(&cells, words),
+                3 => self.columns.fill::<3>(&cells, words),
+                _ => self.columns.fill::<MAX_LANES>(&cells, words),
+            }
+            last.cells = cells;
         }
-        &colors[(first - self.columns.edges[0]) * self.lanes..]
+        &last.words[(first - self.columns.edges[0]) * self.lanes..]
     }
 
     /// The colors of each column of cells in a row of samples.
