@@ -161,7 +161,7 @@ impl FaceTrackBlur {
         } else {
             Fit::Stretch
         };
-        // Invalid ids were reported when they were set: nobody is kept.
+        // Invalid ids were reported when they were set: all faces are covered.
         let settings = redaction(&settings).unwrap_or(settings.redaction);
         let mut state = lock(&self.state);
         let report = state.report(&buffer, fit);

@@ -22,11 +22,11 @@ const CASES: [(&str, &str); 5] = [
     ("synth_two_faces.mp4", "pixelate"),
 ];
 
-/// Maximum share of frames in which a detector finds a face.
+/// Maximum share of frames with a face that a detector finds.
 const MAX_FOUND: f64 = 0.01;
 
-/// Cosine of embeddings from which on InsightFace's demo `web-demos/src_recognition/main.py` calls two
-/// faces those of one person.
+/// Minimum cosine of two embeddings of one person in InsightFace's demo
+/// `web-demos/src_recognition/main.py`.
 const SAME_PERSON: f32 = 0.28;
 
 /// Every so many clear frames give embeddings to compare with.
@@ -61,7 +61,7 @@ fn cosine(a: &Observation, b: &Observation) -> f32 {
     products.map(|(a, b)| a * b).sum()
 }
 
-/// Detectors, the last of which also recognises.
+/// Two detectors. The second one also recognises.
 fn attackers() -> Option<[Engine; 2]> {
     let recogniser = EngineConfig {
         insightface: Settings {

@@ -43,7 +43,7 @@ impl Stream {
         }
     }
 
-    /// With grey frames in RGB, of which faces become black.
+    /// A stream of grey frames in RGB. Their faces become black.
     fn filling(properties: &str) -> Self {
         let properties = format!("mode=fill shape=box margin=0 {properties}");
         Self::new(&properties, caps("RGB", WIDTH, HEIGHT))

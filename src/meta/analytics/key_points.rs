@@ -14,8 +14,8 @@ use crate::meta::region::Canvas;
 use facetrack::geometry::Point;
 use facetrack::observation::Observation;
 
-/// Largest number of points in a group: that of iBUG. Every point is an entry, and the library has
-/// a byte for each pair of entries, which each copy of a buffer copies.
+/// Largest number of points in a group, as in iBUG's scheme. Every point is an entry, and the
+/// library has a byte for each pair of entries. Each copy of a buffer copies these bytes.
 const MAX_POINTS: usize = 68;
 
 /// Adds a group for the key points and one for the landmarks, and relates both to the detection.

@@ -163,8 +163,8 @@ impl<'a> Canvas<'a> {
         &plane.data[(y >> down) * plane.stride..]
     }
 
-    /// Replaces the colors of the pixels that `mask` covers with those of a mosaic, whose cells have
-    /// sides of at least `side` px. Alpha stays unchanged.
+    /// Replaces the pixels that `mask` covers with a mosaic. Its cells have sides of at least `side`
+    /// px. Alpha stays unchanged.
     pub(super) fn coarsen(&mut self, mask: &Mask, side: f32, transition: Transition) {
         let colors = self.layout.colors().iter().map(|component| (component, 0));
         let cells = [mask.columns(), mask.rows()].map(|pixels| mosaic::edges(pixels, side));

@@ -136,7 +136,7 @@ struct Axis {
     weights: Vec<u16>,
 }
 
-/// Samples with colors between those of the same two cells.
+/// Samples whose colors lie between the same two cells.
 #[derive(Debug)]
 struct Run {
     samples: Range<usize>,

@@ -9,7 +9,7 @@ use super::{Replay, ReplayError};
 use crate::observation::Origin;
 use crate::report::{FrameReport, FrameStatus};
 
-/// Reads reports together with those of the next frames.
+/// Reads reports together with the reports of the next frames.
 #[derive(Debug)]
 pub struct LookAhead {
     /// Number of following frames.
