@@ -248,13 +248,15 @@ fn assert_sound(fit: &Fit, model: &FaceModel) {
         fit.expression
     );
     assert!(fit.residual >= 0.0, "{}", fit.residual);
-    let square = fit.pose.rotation * fit.pose.rotation.transpose();
-    let is_rotation = (square.trace() - 3.0).abs() < 1e-6;
-    assert!(
-        is_rotation && fit.pose.rotation.determinant() > 0.0,
-        "{:?}",
-        fit.pose
-    );
+    let head = fit.pose.head_at([0.0; 3]).expect("finite numbers");
+    let [a, b, c] = [0, 1, 2].map(|row| head.matrix[row]);
+    // The translation, the last column, is 0.
+    let rows = [a, b, c];
+    let squares = rows.iter().flatten().map(|value| value * value);
+    let is_rotation = (squares.sum::<f32>() - 3.0).abs() < 1e-5;
+    let determinant = a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0])
+        + a[2] * (b[0] * c[1] - b[1] * c[0]);
+    assert!(is_rotation && determinant > 0.0, "{:?}", fit.pose);
     assert!(fit.pose.scale > 0.0, "{}", fit.pose.scale);
     let points = fit.landmarks(model).points;
     let is_finite = |value: f32| value.is_finite();
