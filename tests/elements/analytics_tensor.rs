@@ -46,7 +46,7 @@ fn python_reads_all_landmarks() {
     }
 }
 
-/// The face of a frame as the script prints it: the bytes are those of the record.
+/// The line that the script prints for the face of a frame, with the bytes of `FaceTrackMeta`.
 fn line(buffer: &gst::BufferRef) -> String {
     let meta = CustomMeta::from_buffer(buffer, FaceTrackMeta::NAME).expect("a record");
     let face: &gst::StructureRef = meta.structure().get("face-0").expect("a face");

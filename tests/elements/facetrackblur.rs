@@ -284,7 +284,7 @@ fn a_lost_face_stays_covered_and_its_area_grows() {
     assert_eq!(stream.blackened(Some(&report(vec![])), 541), 0);
 }
 
-/// The face of a gap and of skipped frames is that of the frames before.
+/// Gaps and skipped frames are covered where the earlier frames had a face.
 #[test]
 fn frames_without_analysis_follow_unknown() {
     let gap = without_analysis(FrameStatus::Gap);

@@ -145,7 +145,7 @@ mod tests {
     use super::super::search::Search;
     use super::*;
 
-    /// Checks the fits of the frames in which the original found the head.
+    /// Checks the fit of each frame with a head that the original found.
     fn fits(sequence: &Sequence, check: impl Fn(&str, &super::super::golden::Frame, &Fit<'_>)) {
         let camera = Camera::new(sequence.size());
         for (index, frame) in sequence.frames.iter().enumerate() {
