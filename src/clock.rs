@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Frame times that increase from frame to frame even if the timestamps do not.
+//! Periods of frames, and frame times that increase even if the timestamps do not.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
+
+use gst::prelude::MulDiv;
 
 use facetrack::schedule::NOMINAL_PERIOD;
 
@@ -36,6 +39,13 @@ impl FrameClock {
     }
 }
 
+/// Frame period at a frame rate; `None` if it is variable.
+pub(crate) fn period(fps: gst::Fraction) -> Option<Duration> {
+    let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
+    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, NonZeroU64::new(frames)?.get())?;
+    Some(period.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +74,19 @@ mod tests {
             assert_eq!(clock.next(None, period), NOMINAL_PERIOD);
             clock.reset();
             assert_eq!(clock.next(Some(Duration::ZERO), period), Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn periods_of_frame_rates() {
+        for (frames, seconds, want) in [
+            (25, 1, Some(40_000_000)),
+            (30_000, 1001, Some(33_366_666)),
+            (0, 1, None),
+            (-1, 1, None),
+        ] {
+            let want = want.map(Duration::from_nanos);
+            assert_eq!(period(gst::Fraction::new(frames, seconds)), want);
         }
     }
 }

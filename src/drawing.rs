@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Mapped frames as canvases to draw into, for the elements that change pictures.
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
 use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
-use crate::meta::MetaError;
+use crate::meta::{Fit, MetaError};
 use crate::video::{self, VideoError};
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
@@ -36,6 +39,31 @@ pub(crate) fn caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
         .format_list(formats)
         .build()
+}
+
+/// The fit of a scaler with this `add-borders`.
+pub(crate) fn fit(add_borders: bool) -> Fit {
+    if add_borders {
+        Fit::Borders
+    } else {
+        Fit::Stretch
+    }
+}
+
+/// Maximum number of different warnings in a stream.
+const MAX_WARNINGS: usize = 8;
+
+/// The warnings of a stream. Each is posted once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(BTreeSet<String>);
+
+impl Warnings {
+    /// The text of a warning about `why`, unless it was posted before.
+    pub(crate) fn take_new(&mut self, why: &impl Display) -> Option<String> {
+        let text = why.to_string();
+        let is_new = self.0.len() < MAX_WARNINGS && self.0.insert(text.clone());
+        is_new.then_some(text)
+    }
 }
 
 /// Format of the frames of a stream.

@@ -2,18 +2,15 @@
 //! State of the streaming thread.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-use gst::prelude::MulDiv;
 
 use super::failure::{Failure, contained};
 use super::in_flight::{Faces, InFlightFrame, Work};
 use super::loading::{self, Change, Loaded};
 use super::messages::{self, FrameTime};
 use super::plan::{Live, Plan};
-use crate::clock::FrameClock;
+use crate::clock::{self, FrameClock};
 use crate::meta::{FrameShape, TrackHistory, TrackTimes};
 use crate::options::{Environment, FaceTrackSettings, Options, PostMessages};
 use crate::orientation::Orientation;
@@ -202,7 +199,7 @@ impl State {
         if self.info.as_ref().is_some_and(|old| *old != info) {
             self.reset();
         }
-        self.period = period(info.fps());
+        self.period = clock::period(info.fps());
         self.info = Some(info);
     }
 
@@ -338,9 +335,9 @@ impl State {
     }
 
     fn complete(&mut self, work: Work, schedule: &Mutex<Schedule>) -> Result<Outcome, EngineError> {
-        let report = match work {
+        let (report, analysis_time) = match work {
             Work::Unanalyzed(status) => return Ok(self.without_analysis(status)),
-            Work::Hold(frame) => self.engine.analyzer.hold(&frame),
+            Work::Hold(frame) => (self.engine.analyzer.hold(&frame), None),
             Work::Detect {
                 faces,
                 arrival,
@@ -349,14 +346,13 @@ impl State {
                 let report = self.engine.analyzer.complete(faces.wait()?)?;
                 lock(schedule).on_analyzed(arrival, start.elapsed());
                 let time = self.engine.analyzer.profile().last(Stage::Total);
-                let analysis_time = Some(time);
-                return Ok(Outcome {
-                    analysis_time,
-                    ..self.outcome(report)
-                });
+                (report, Some(time))
             }
         };
-        Ok(self.outcome(report))
+        Ok(Outcome {
+            analysis_time,
+            ..self.outcome(report)
+        })
     }
 
     /// The arrival of a frame at the running time `now`; `None` if it has no timestamp.
@@ -476,13 +472,6 @@ fn lost(interval: Duration, period: Option<Duration>) -> Option<u32> {
     (lost <= f64::from(u32::MAX)).then_some(lost as u32)
 }
 
-/// Frame period at a frame rate; `None` if it is variable.
-fn period(fps: gst::Fraction) -> Option<Duration> {
-    let (frames, seconds) = (fps.numer().try_into().ok()?, fps.denom().try_into().ok()?);
-    let period = gst::ClockTime::SECOND.mul_div_floor(seconds, NonZeroU64::new(frames)?.get())?;
-    Some(period.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -501,19 +490,6 @@ mod tests {
             (u64::MAX / 1000, Some(1), None),
         ] {
             assert_eq!(lost(ms(interval), period.map(ms)), want, "{interval}");
-        }
-    }
-
-    #[test]
-    fn periods_of_frame_rates() {
-        for (frames, seconds, want) in [
-            (25, 1, Some(40_000_000)),
-            (30_000, 1001, Some(33_366_666)),
-            (0, 1, None),
-            (-1, 1, None),
-        ] {
-            let want = want.map(Duration::from_nanos);
-            assert_eq!(period(gst::Fraction::new(frames, seconds)), want);
         }
     }
 }

@@ -36,7 +36,6 @@
  * ]|
  * Blurs a scripted face, without any model, and saves a picture.
  */
-use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
@@ -47,8 +46,8 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
-use crate::clock::FrameClock;
-use crate::drawing::{self, DrawingError, FrameFormat};
+use crate::clock::{self, FrameClock};
+use crate::drawing::{self, DrawingError, FrameFormat, Warnings};
 use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
 use crate::options::{self, BlurSettings, Options};
 use crate::{element, video};
@@ -60,9 +59,6 @@ use facetrack_assets::lock::lock;
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("facetrackblur", "Face blur"));
 
-/// Maximum number of different warnings in a stream. Each is posted once.
-const MAX_WARNINGS: usize = 8;
-
 /// State of a stream.
 #[derive(Default)]
 struct State {
@@ -71,8 +67,7 @@ struct State {
     clock: FrameClock,
     redactor: Redactor,
     overlay: Overlay,
-    /// Warnings that were posted.
-    warned: BTreeSet<String>,
+    warnings: Warnings,
     missing_meta: MissingMetaCounter,
 }
 
@@ -105,20 +100,6 @@ impl State {
         })?;
         meta::redaction::mark(buffer, &format.info, cover);
         Ok(())
-    }
-
-    /// Period of the frames; `None` if the rate is unknown.
-    fn period(&self) -> Option<Duration> {
-        let fps = self.format.as_ref()?.info.fps();
-        let is_known = fps.numer() > 0;
-        is_known.then(|| Duration::from_secs_f64(f64::from(fps.denom()) / f64::from(fps.numer())))
-    }
-
-    /// The text of a warning about `why`, unless it was posted before.
-    fn new_warning(&mut self, why: &MetaError) -> Option<String> {
-        let text = why.to_string();
-        let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
-        is_new.then_some(text)
     }
 }
 
@@ -156,17 +137,14 @@ impl FaceTrackBlur {
             return Ok(buffer);
         }
         let settings = lock(&self.options).settings.clone();
-        let fit = if settings.add_borders {
-            Fit::Borders
-        } else {
-            Fit::Stretch
-        };
+        let fit = drawing::fit(settings.add_borders);
         // Invalid ids were reported when they were set: all faces are covered.
         let settings = redaction(&settings).unwrap_or(settings.redaction);
         let mut state = lock(&self.state);
         let report = state.report(&buffer, fit);
         let running_time = self.running_time(&buffer).map(Duration::from);
-        let period = state.period();
+        let format = state.format.as_ref();
+        let period = format.and_then(|format| clock::period(format.info.fps()));
         let time = state.clock.next(running_time, period);
         let cover = state.redactor.cover(report.as_ref().ok(), time, &settings);
         let redacted = match &cover {
@@ -176,7 +154,7 @@ impl FaceTrackBlur {
         let is_absent = matches!(report, Err(MetaError::Absent));
         let should_warn = state.missing_meta.count(!is_absent);
         let why = report.err().filter(|_| !is_absent);
-        let warning = why.and_then(|why| state.new_warning(&why));
+        let warning = why.and_then(|why| state.warnings.take_new(&why));
         drop(state);
         if should_warn {
             self.warn_missing_meta();

@@ -41,7 +41,6 @@
  * ]|
  * Draws a scripted face, without any model, and saves a picture.
  */
-use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
@@ -53,8 +52,8 @@ use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSucces
 use gst_base::subclass::prelude::*;
 
 use super::pace::{AnalysisTimes, Counter};
-use crate::drawing::{self, DrawingError, FrameFormat};
-use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
+use crate::drawing::{self, DrawingError, FrameFormat, Warnings};
+use crate::meta::{self, FaceTrackMeta, MetaError, MissingMetaCounter};
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::overlay::{Overlay, Pace, Rgb, Style};
@@ -62,9 +61,6 @@ use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
     LazyLock::new(|| element::category("facetrackoverlay", "Face overlay"));
-
-/// Maximum number of different warnings in a stream. Each is posted once.
-const MAX_WARNINGS: usize = 8;
 
 /// State of a stream.
 #[derive(Default)]
@@ -74,8 +70,7 @@ struct State {
     overlay: Overlay,
     counter: Counter,
     analysis_times: AnalysisTimes,
-    /// Warnings that were posted.
-    warned: BTreeSet<String>,
+    warnings: Warnings,
     missing_meta: MissingMetaCounter,
 }
 
@@ -91,11 +86,7 @@ impl State {
         let Some(format) = &self.format else {
             return Ok(());
         };
-        let fit = if settings.add_borders {
-            Fit::Borders
-        } else {
-            Fit::Stretch
-        };
+        let fit = drawing::fit(settings.add_borders);
         let report = FaceTrackMeta::in_frame(buffer, &format.info, fit)?;
         if Overlay::is_empty(&report, &settings.style) {
             return Ok(());
@@ -106,13 +97,6 @@ impl State {
         format.draw_into(buffer.make_mut(), |canvas| {
             self.overlay.draw(canvas, &report, &pace, &style);
         })
-    }
-
-    /// The text of a warning about `why`, unless it was posted before.
-    fn new_warning(&mut self, why: &DrawingError) -> Option<String> {
-        let text = why.to_string();
-        let is_new = self.warned.len() < MAX_WARNINGS && self.warned.insert(text.clone());
-        is_new.then_some(text)
     }
 }
 
@@ -164,7 +148,7 @@ impl FaceTrackOverlay {
         let is_absent = matches!(drawn, Err(DrawingError::Meta(MetaError::Absent)));
         let should_warn = state.missing_meta.count(!is_absent);
         let why = drawn.err().filter(|_| !is_absent);
-        let warning = why.and_then(|why| state.new_warning(&why));
+        let warning = why.and_then(|why| state.warnings.take_new(&why));
         drop(state);
         if should_warn {
             self.warn_missing_meta();
