@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use facetrack::device::{OwnMemory, Placement};
 use facetrack_assets::lock::lock;
 
-/// Age up to which an answer is used again. Our choice: asking takes the time of a small network.
+/// Age up to which an answer is used again, so that few frames wait for the driver. Our choice.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// GPU memory of the process on one device.

@@ -33,8 +33,7 @@ impl Counter {
     }
 }
 
-/// Number of analyses that the mean is of: as many as the pipeline that `STEP5_TRACKING_ENGINE`
-/// comes from averages.
+/// Number of analyses in the mean. The older pipeline of `docs/run.md` shows the mean of ten, too.
 const ANALYSES: usize = 10;
 
 /// The times of the last analyses.

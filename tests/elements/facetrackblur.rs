@@ -4,7 +4,7 @@
 use crate::common;
 
 use super::facetrackoverlay::{
-    GREY, HEIGHT, WIDTH, boxed, bytes, caps, color, formats_of, grey, report, unpacked,
+    GREY, HEIGHT, Stream, WIDTH, boxed, bytes, caps, color, formats_of, grey, report, unpacked,
 };
 use crate::common::bus::{self, Watch};
 use crate::common::faces::full_face;
@@ -22,35 +22,16 @@ const MS: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 /// Black in RGB.
 const BLACK: [u8; 3] = [0; 3];
 
-/// The element with frames of one layout.
-struct Stream {
-    harness: Harness,
-    element: gst::Element,
-    bus: Watch,
-}
-
 impl Stream {
-    fn new(properties: &str, caps: gst::Caps) -> Self {
-        common::init();
-        let element = gst::parse::launch(&format!("facetrackblur {properties}")).expect("good");
-        let bus = Watch::of(&element);
-        let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
-        harness.set_src_caps(caps);
-        Self {
-            harness,
-            element,
-            bus,
-        }
+    /// The element with frames of one layout.
+    fn blurring(properties: &str, caps: gst::Caps) -> Self {
+        Self::of(&format!("facetrackblur {properties}"), caps)
     }
 
     /// A stream of grey frames in RGB. Their faces become black.
     fn filling(properties: &str) -> Self {
         let properties = format!("mode=fill shape=box margin=0 {properties}");
-        Self::new(&properties, caps("RGB", WIDTH, HEIGHT))
-    }
-
-    fn push(&mut self, buffer: gst::Buffer) -> gst::Buffer {
-        self.harness.push_and_pull(buffer).expect("it flows")
+        Self::blurring(&properties, caps("RGB", WIDTH, HEIGHT))
     }
 
     /// The number of black pixels in a grey frame at this time.
@@ -128,7 +109,7 @@ fn every_mode_and_shape_covers_the_face_and_nothing_else() {
         for (shape, covers_corners) in [("box", true), ("ellipse", false), ("face", true)] {
             let case = format!("{mode} {shape}");
             let properties = format!("mode={mode} shape={shape} margin=0 cells=3");
-            let mut stream = Stream::new(&properties, caps.clone());
+            let mut stream = Stream::blurring(&properties, caps.clone());
             let buffer = with_report(noise(&info), &report(vec![meshed()]));
             let after = bytes(&stream.push(buffer));
             let steps = |row: &[u8]| {
@@ -178,7 +159,7 @@ fn faces_are_covered_in_every_format_and_the_rest_stays_as_it_was() {
             let before = unpacked(&noise(&info), &info);
             let report = report_of(size, vec![boxed()]);
             let properties = format!("mode={mode} shape=box margin=0");
-            let mut stream = Stream::new(&properties, caps);
+            let mut stream = Stream::blurring(&properties, caps);
             let after = unpacked(&stream.push(with_report(noise(&info), &report)), &info);
             let mut kept = 0;
             for (y, (before, after)) in (0..).zip(before.iter().zip(&after)) {
@@ -208,7 +189,7 @@ fn frames_of_every_format_and_size_flow() {
             let caps = caps(&format, width, height);
             let info = VideoInfo::from_caps(&caps).expect("video");
             for mode in ["pixelate", "blur", "fill"] {
-                let mut stream = Stream::new(&format!("mode={mode} shape=face"), caps.clone());
+                let mut stream = Stream::blurring(&format!("mode={mode} shape=face"), caps.clone());
                 let mut far = report_of((width, height), vec![full_face(1, -10.0)]);
                 far.faces.push(full_face(2, 1e6));
                 far.faces.push(boxed());

@@ -45,17 +45,22 @@ pub(super) fn caps(format: &str, width: u32, height: u32) -> gst::Caps {
         .expect("caps")
 }
 
-/// The element with frames of one layout.
-struct Stream {
-    harness: Harness,
-    element: gst::Element,
-    bus: Watch,
+/// An element with frames of one layout.
+pub(super) struct Stream {
+    pub(super) harness: Harness,
+    pub(super) element: gst::Element,
+    pub(super) bus: Watch,
 }
 
 impl Stream {
     fn new(properties: &str, caps: gst::Caps) -> Self {
+        Self::of(&format!("facetrackoverlay {properties}"), caps)
+    }
+
+    /// The element of a launch line.
+    pub(super) fn of(launch: &str, caps: gst::Caps) -> Self {
         common::init();
-        let element = gst::parse::launch(&format!("facetrackoverlay {properties}")).expect("good");
+        let element = gst::parse::launch(launch).expect("good");
         let bus = Watch::of(&element);
         let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
         harness.set_src_caps(caps);
@@ -71,7 +76,7 @@ impl Stream {
         Self::new(properties, caps("RGB", WIDTH, HEIGHT))
     }
 
-    fn push(&mut self, buffer: gst::Buffer) -> gst::Buffer {
+    pub(super) fn push(&mut self, buffer: gst::Buffer) -> gst::Buffer {
         self.harness.push_and_pull(buffer).expect("it flows")
     }
 
