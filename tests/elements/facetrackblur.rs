@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The element `facetrackblur`: the parts of frames that it covers, and those that it does not.
 
+use std::iter::zip;
+
 use crate::common;
 
 use super::facetrackoverlay::{
@@ -16,6 +18,7 @@ use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoCropMeta, VideoInfo, VideoRegionOfInterestMeta};
+use gstfacetrack::meta::FaceTrackMeta;
 
 const MS: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 
@@ -453,4 +456,57 @@ fn properties_act_from_the_next_frame_on() {
     stream.element.set_property_from_str("mode", "pixelate");
     let pixelated = stream.push(frame(Some(&known), 80));
     assert_eq!(color(&bytes(&pixelated), 70, 60), [GREY; 3]);
+}
+
+/// In two passes, with a face that moves.
+#[test]
+fn the_frame_after_a_seek_is_covered_at_its_own_place() {
+    common::init();
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("clip.json");
+    let record = record.display();
+    let source =
+        "videotestsrc num-buffers=50 ! video/x-raw,format=RGB,width=160,height=120,framerate=25/1";
+    let script = "facetrack engine=scripted script=\"face dx=0.01\"";
+    let first = gst::parse::launch(&format!(
+        "{source} ! {script} ! trackjsonsink location={record} verbose=true"
+    ));
+    common::play_to_end(&first.expect("a pipeline"));
+
+    let pipeline = gst::parse::launch(&format!(
+        "{source} ! trackjsonload location={record} look-ahead=5 \
+         ! facetrackblur shape=box margin=0 ! appsink name=out sync=false"
+    ));
+    let pipeline = pipeline
+        .expect("a pipeline")
+        .downcast::<gst::Pipeline>()
+        .expect("one");
+    let out = pipeline.by_name("out").expect("a sink");
+    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
+    pipeline.set_state(gst::State::Paused).expect("it pauses");
+    let mut places = Vec::new();
+    for seconds in [0, 1] {
+        let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
+        let time = gst::ClockTime::from_seconds(seconds);
+        pipeline
+            .seek_simple(flags, time)
+            .expect("a seekable pipeline");
+        let sample = out.pull_preroll().expect("a frame");
+        let buffer = sample.buffer().expect("a frame");
+        let report = FaceTrackMeta::from_buffer(buffer).expect("a report");
+        let face = report.faces[0].face.bbox;
+        let [(_, (left, top, width, height))] = regions(buffer)[..] else {
+            panic!("{:?}", regions(buffer));
+        };
+        let covered = [left, top, left + width, top + height].map(|it| it as f32);
+        let edges = [face.x, face.y, face.x + face.width, face.y + face.height];
+        let outside = zip(covered, edges).map(|(covered, edge)| (covered - edge).abs());
+        assert!(
+            outside.into_iter().all(|it| it <= 1.0),
+            "{covered:?} {edges:?}"
+        );
+        places.push(left);
+    }
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    assert!(places[1] > places[0] + 10, "{places:?}");
 }

@@ -13,6 +13,7 @@ use facetrack::report::{FrameReport, FrameStatus};
 use gst::glib;
 use gst::prelude::*;
 use gst_check::Harness;
+use gst_video::VideoRegionOfInterestMeta;
 use gstfacetrack::meta::FaceTrackMeta;
 
 const FRAME_SIZE: usize = 64 * 48 * 3;
@@ -214,6 +215,8 @@ struct Shown {
     report: FrameReport,
     /// Delay of the frame.
     age: gst::ClockTime,
+    /// Number of areas that `facetrackblur` covered.
+    covered: usize,
 }
 
 /// Plays a pipeline with a sink `sink` to its end.
@@ -234,7 +237,14 @@ fn play(pipeline: &str) -> Vec<Shown> {
             // The segments of these sources begin at 0.
             let time = buffer.pts().expect("a time");
             let age = now.unwrap_or_default().saturating_sub(time);
-            sender.send(Shown { report, age }).expect("a listener");
+            let regions = buffer.iter_meta::<VideoRegionOfInterestMeta>();
+            let covered = regions.filter(|it| it.roi_type() == "redacted").count();
+            let shown = Shown {
+                report,
+                age,
+                covered,
+            };
+            sender.send(shown).expect("a listener");
             gst::PadProbeReturn::Ok
         })
         .expect("a probe");
@@ -275,6 +285,20 @@ fn a_camera_four_times_too_fast_is_kept_up_with() {
         // A frame and an analysis take 50 ms; without keeping up half of them would be older than 4
         // s. A machine that stands still for a second or two makes many as late as that.
         assert!(waits || ages[150] < first + ms(2000), "{ages:?}");
+    }
+}
+
+#[test]
+fn faces_stay_covered_while_frames_are_not_analysed() {
+    for sink in ["sync=false", "sync=true qos=true"] {
+        let frames = play(&format!(
+            "videotestsrc is-live=true num-buffers=100 ! {SLOW} late-frames=hold \
+             ! facetrackblur ! fakesink name=sink {sink}"
+        ));
+        assert_eq!(frames.len(), 100, "every frame passes");
+        assert!(analyzed(&frames).contains(&false), "{sink}: none was late");
+        let clear = frames.iter().position(|frame| frame.covered != 1);
+        assert_eq!(clear, None, "{sink}");
     }
 }
 
