@@ -2,13 +2,13 @@
 //! Mapped frames as canvases to draw into, for the elements that change pictures.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 
+use gst_base::prelude::*;
 use gst_video::prelude::*;
 use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
 use thiserror::Error;
 
-use crate::meta::{Fit, MetaError};
+use crate::meta::{self, Fit, MetaError, MissingMetaCounter};
 use crate::video::{self, VideoError};
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
@@ -55,14 +55,51 @@ const MAX_WARNINGS: usize = 8;
 
 /// The warnings of a stream. Each is posted once.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings(BTreeSet<String>);
+pub(crate) struct Warnings {
+    posted: BTreeSet<String>,
+    missing_meta: MissingMetaCounter,
+}
+
+/// A warning to post.
+pub(crate) enum Warning {
+    /// The frames have no metadata.
+    MissingMeta,
+    /// The reason why the metadata of a frame cannot be used.
+    Frame(String),
+}
 
 impl Warnings {
-    /// The text of a warning about `why`, unless it was posted before.
-    pub(crate) fn take_new(&mut self, why: &impl Display) -> Option<String> {
-        let text = why.to_string();
-        let is_new = self.0.len() < MAX_WARNINGS && self.0.insert(text.clone());
-        is_new.then_some(text)
+    /// Counts a frame. Returns a warning about `problem`, unless it was posted before.
+    pub(crate) fn count(&mut self, problem: Option<&DrawingError>) -> Option<Warning> {
+        let is_absent = matches!(problem, Some(DrawingError::Meta(MetaError::Absent)));
+        if self.missing_meta.count(!is_absent) {
+            return Some(Warning::MissingMeta);
+        }
+        let text = problem.filter(|_| !is_absent)?.to_string();
+        let is_new = self.posted.len() < MAX_WARNINGS && self.posted.insert(text.clone());
+        is_new.then_some(Warning::Frame(text))
+    }
+
+    /// Handles a stream's start and end. Returns a warning if the stream had no metadata.
+    pub(crate) fn handle(&mut self, event: &gst::EventRef) -> Option<Warning> {
+        match event.view() {
+            gst::EventView::StreamStart(_) => self.missing_meta = MissingMetaCounter::default(),
+            gst::EventView::Eos(_) if self.missing_meta.end() => {
+                return Some(Warning::MissingMeta);
+            }
+            _ => (),
+        }
+        None
+    }
+}
+
+impl Warning {
+    /// The problem and its remedy. The caller must hold no lock, because other elements are asked.
+    pub(crate) fn text(self, element: &impl IsA<gst_base::BaseTransform>) -> String {
+        match self {
+            Self::MissingMeta => meta::remedy(Some(element.src_pad())).to_owned(),
+            Self::Frame(why) => why,
+        }
     }
 }
 

@@ -40,15 +40,14 @@ use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
 
 use crate::clock::{self, FrameClock};
-use crate::drawing::{self, DrawingError, FrameFormat, Warnings};
-use crate::meta::{self, FaceTrackMeta, Fit, MetaError, MissingMetaCounter};
+use crate::drawing::{self, DrawingError, FrameFormat, Warning, Warnings};
+use crate::meta::{self, FaceTrackMeta, Fit, MetaError};
 use crate::options::{self, BlurSettings, Options};
 use crate::{element, video};
 use facetrack::overlay::Overlay;
@@ -68,7 +67,6 @@ struct State {
     redactor: Redactor,
     overlay: Overlay,
     warnings: Warnings,
-    missing_meta: MissingMetaCounter,
 }
 
 impl State {
@@ -151,17 +149,10 @@ impl FaceTrackBlur {
             Cover::Regions(regions) if regions.is_empty() => Ok(()),
             cover => state.redact(&mut buffer, cover, &settings),
         };
-        let is_absent = matches!(report, Err(MetaError::Absent));
-        let should_warn = state.missing_meta.count(!is_absent);
-        let why = report.err().filter(|_| !is_absent);
-        let warning = why.and_then(|why| state.warnings.take_new(&why));
+        let problem = report.err().map(DrawingError::from);
+        let warning = state.warnings.count(problem.as_ref());
         drop(state);
-        if should_warn {
-            self.warn_missing_meta();
-        }
-        if let Some(warning) = warning {
-            self.warn(&warning);
-        }
+        self.warn(warning);
         redacted.map(|()| buffer).map_err(|error| {
             gst::element_imp_error!(
                 self,
@@ -179,16 +170,14 @@ impl FaceTrackBlur {
 
     /// Posts a warning that faces are unknown. The caller holds no lock: handlers of the message may
     /// use the element.
-    fn warn(&self, why: &str) {
-        gst::element_imp_warning!(
-            self,
-            gst::StreamError::Format,
-            ("The faces are unknown, so that frames are covered as `unknown` says: {why}")
-        );
-    }
-
-    fn warn_missing_meta(&self) {
-        self.warn(meta::remedy(Some(self.obj().src_pad())));
+    fn warn(&self, warning: Option<Warning>) {
+        if let Some(why) = warning.map(|warning| warning.text(&*self.obj())) {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Format,
+                ("The faces are unknown, so that frames are covered as `unknown` says: {why}")
+            );
+        }
     }
 }
 
@@ -210,21 +199,8 @@ impl ObjectImpl for FaceTrackBlur {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let is_running = self.obj().current_state() > gst::State::Ready;
-        let refused = {
-            let mut options = lock(&self.options);
-            let old = options.clone();
-            options.set_property(id, value);
-            // Another option is no reason to repeat the warning.
-            let is_new = options.settings.keep != old.settings.keep;
-            let refused = redaction(&options.settings).err().filter(|_| is_new);
-            if refused.is_some() && is_running {
-                // The ids in use stay.
-                *options = old;
-            }
-            refused
-        };
-        if let Some(error) = refused {
+        let set = lock(&self.options).set_checked(id, value, redaction, &*self.obj());
+        if let Err(error) = set {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
         }
     }
@@ -280,23 +256,17 @@ impl BaseTransformImpl for FaceTrackBlur {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let should_warn = match event.view() {
-            gst::EventView::StreamStart(_) => {
-                let mut state = lock(&self.state);
-                state.missing_meta = MissingMetaCounter::default();
+        let warning = {
+            let mut state = lock(&self.state);
+            if matches!(
+                event.type_(),
+                gst::EventType::StreamStart | gst::EventType::FlushStop
+            ) {
                 state.reset();
-                false
             }
-            gst::EventView::FlushStop(_) => {
-                lock(&self.state).reset();
-                false
-            }
-            gst::EventView::Eos(_) => lock(&self.state).missing_meta.end(),
-            _ => false,
+            state.warnings.handle(&event)
         };
-        if should_warn {
-            self.warn_missing_meta();
-        }
+        self.warn(warning);
         self.parent_sink_event(event)
     }
 

@@ -52,8 +52,8 @@ use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSucces
 use gst_base::subclass::prelude::*;
 
 use super::pace::{AnalysisTimes, Counter};
-use crate::drawing::{self, DrawingError, FrameFormat, Warnings};
-use crate::meta::{self, FaceTrackMeta, MetaError, MissingMetaCounter};
+use crate::drawing::{self, DrawingError, FrameFormat, Warning, Warnings};
+use crate::meta::FaceTrackMeta;
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
 use facetrack::overlay::{Overlay, Pace, Rgb, Style};
@@ -71,7 +71,6 @@ struct State {
     counter: Counter,
     analysis_times: AnalysisTimes,
     warnings: Warnings,
-    missing_meta: MissingMetaCounter,
 }
 
 impl State {
@@ -145,28 +144,18 @@ impl FaceTrackOverlay {
             gpu_memory: cost.gpu_memory,
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
-        let is_absent = matches!(drawn, Err(DrawingError::Meta(MetaError::Absent)));
-        let should_warn = state.missing_meta.count(!is_absent);
-        let why = drawn.err().filter(|_| !is_absent);
-        let warning = why.and_then(|why| state.warnings.take_new(&why));
+        let warning = state.warnings.count(drawn.err().as_ref());
         drop(state);
-        if should_warn {
-            self.warn_missing_meta();
-        }
-        if let Some(warning) = warning {
-            self.warn(&warning);
-        }
+        self.warn(warning);
         buffer
     }
 
     /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may
     /// use the element.
-    fn warn(&self, why: &str) {
-        gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
-    }
-
-    fn warn_missing_meta(&self) {
-        self.warn(meta::remedy(Some(self.obj().src_pad())));
+    fn warn(&self, warning: Option<Warning>) {
+        if let Some(why) = warning.map(|warning| warning.text(&*self.obj())) {
+            gst::element_imp_warning!(self, gst::StreamError::Format, ("Nothing is drawn: {why}"));
+        }
     }
 
     /// Time since a frame was due; `None` for a frame that is early, as frames from files usually
@@ -199,21 +188,8 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let is_running = self.obj().current_state() > gst::State::Ready;
-        let refused = {
-            let mut options = lock(&self.options);
-            let old = options.clone();
-            options.set_property(id, value);
-            // A change of another option does not repeat the warning.
-            let is_new = options.settings.color != old.settings.color;
-            let refused = style(&options.settings).err().filter(|_| is_new);
-            if refused.is_some() && is_running {
-                // The colour in use stays.
-                *options = old;
-            }
-            refused
-        };
-        if let Some(error) = refused {
+        let set = lock(&self.options).set_checked(id, value, style, &*self.obj());
+        if let Err(error) = set {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
         }
     }
@@ -264,17 +240,8 @@ impl BaseTransformImpl for FaceTrackOverlay {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let should_warn = match event.view() {
-            gst::EventView::StreamStart(_) => {
-                lock(&self.state).missing_meta = MissingMetaCounter::default();
-                false
-            }
-            gst::EventView::Eos(_) => lock(&self.state).missing_meta.end(),
-            _ => false,
-        };
-        if should_warn {
-            self.warn_missing_meta();
-        }
+        let warning = lock(&self.state).warnings.handle(&event);
+        self.warn(warning);
         self.parent_sink_event(event)
     }
 

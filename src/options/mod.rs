@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gst::glib;
-use gst::glib::prelude::*;
+use gst::prelude::*;
 use serde_json::{Map, Value};
 
 pub(crate) use self::description::Description;
@@ -124,6 +124,33 @@ impl<S: Defaults> Options<S> {
             self.explicit.insert(index);
             row.set_value(&mut self.settings, value);
         }
+    }
+
+    /// Sets the property with a GObject id and checks the settings. While the element runs, an
+    /// invalid value does not replace the one in use.
+    ///
+    /// # Errors
+    /// Returns the reason why the new value is invalid.
+    pub(crate) fn set_checked<T>(
+        &mut self,
+        id: usize,
+        value: &glib::Value,
+        check: impl Fn(&S) -> Result<T, String>,
+        element: &impl IsA<gst::Element>,
+    ) -> Result<(), String> {
+        let old = self.clone();
+        self.set_property(id, value);
+        let Err(reason) = check(&self.settings) else {
+            return Ok(());
+        };
+        // A change of another option does not repeat the error.
+        if check(&old.settings).err().as_ref() == Some(&reason) {
+            return Ok(());
+        }
+        if element.current_state() > gst::State::Ready {
+            *self = old;
+        }
+        Err(reason)
     }
 
     /// The value of the property with a GObject id.
