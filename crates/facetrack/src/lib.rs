@@ -20,6 +20,7 @@ pub mod blendshape;
 pub mod cuts;
 pub mod device;
 pub mod engine;
+pub mod findings;
 mod front;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
