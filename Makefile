@@ -34,7 +34,7 @@ OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 PARITY = drawn_face pictures_are litert yield
 
 .DEFAULT_GOAL = help
-.PHONY: help demo preview test-packages test test-cluster test-blender test-debian test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features api audit msrv crates deb dist reproducible test-install install uninstall clean
+.PHONY: help demo preview test-packages test test-cluster test-blender test-view test-debian test-deb test-aarch64 test-bits test-old-cpu attack soak sanitize bench fuzz pictures doctor setup env build packages lint features api audit msrv crates deb dist reproducible test-install install uninstall clean
 
 ##@ Use
 
@@ -97,7 +97,7 @@ test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests --ignore python/tests/clusters --ignore python/tests/blender --ignore python/tests/browser
 
 test-packages: packages
 	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
@@ -183,6 +183,13 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 	cargo build --locked
 	$(TARGET)/debug/facetrack fetch
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
+
+test-view: test-packages ## Test the pages of `facetrack view` in a browser (Debian, 0.4 GB)
+	scripts/system-packages.sh chromium chromium-driver
+	cargo build --locked
+	mkdir -p $(TARGET)/debug/gstreamer-1.0
+	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/browser
 
 ##@ Release
 

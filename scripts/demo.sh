@@ -15,4 +15,4 @@ gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! tra
 end=$(date +%s%N)
 
 echo
-"$facetrack" report "$track" --seconds "$(((end - start) / 1000000))e-3"
+"$facetrack" view "$track" --video "$clip" --plot blendshapes.jawOpen --seconds "$(((end - start) / 1000000))e-3"

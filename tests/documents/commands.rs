@@ -132,6 +132,7 @@ pages_with_commands! {
     of_installing: "docs/installing.md",
     of_the_cookbook: "docs/cookbook.md",
     of_many_videos: "docs/run.md",
+    of_the_viewer: "docs/view.md",
     of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
     of_avatars: "docs/avatars.md",

@@ -35,8 +35,10 @@ const STAND_INS: [(&str, &str); 4] = [
 const RTSP_CAMERA: &str = "rtsp://camera.local/live";
 
 /// Prefixes of commands that read records, and the command that writes these.
-const READERS: [(&str, &str); 2] = [
+const READERS: [(&str, &str); 4] = [
     ("index tracks", "run clips --out tracks"),
+    ("view tracks", "run clips --out tracks"),
+    ("view clip.json", "run clip.mp4 --out . --set verbose=true"),
     (
         "export clip.json",
         "run clip.mp4 --out . --set verbose=true",

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use crate::table::{Cell, Column, Kind};
 
 /// Size of the video for records without one, in pixels: it changes no value of a table.
-const ANY_SIZE: (u32, u32) = (1, 1);
+pub(crate) const ANY_SIZE: (u32, u32) = (1, 1);
 
 /// Names of the numbers of a point.
 pub(crate) const AXES: [&str; 3] = ["x", "y", "z"];

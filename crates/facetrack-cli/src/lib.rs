@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Tracks faces in many videos, fetches what the plugin needs, reports missing files, and sums up
+//! Tracks faces in many videos, fetches what the plugin needs, reports missing files, and shows
 //! records: the tool behind `make setup`, `make doctor`, `make env` and `make demo`. It needs no
 //! GStreamer to build.
 
@@ -23,18 +23,17 @@ mod places;
 mod plot;
 mod program;
 mod replaced;
-mod report;
 mod run;
 mod size;
 mod source;
 mod store;
 mod table;
 mod terms;
+mod view;
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use facetrack::printable::Lines;
@@ -73,6 +72,8 @@ enum Command {
     Run(Box<run::RunArguments>),
     /// Export records as tables for other programs
     Export(export::ExportArguments),
+    /// Write a page that shows a record over its video in a browser; of a folder, a page for each video
+    View(view::ViewArguments),
     /// Write the results of many videos, and their faces, to Parquet files
     Index(index::IndexArguments),
     /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
@@ -84,17 +85,6 @@ enum Command {
     Path {
         /// File name of models/manifest.json
         file: String,
-    },
-    /// Sum up a tracking file that trackjsonsink wrote
-    Report {
-        /// JSON record, dense or jsonl
-        track: PathBuf,
-        /// Duration of the run, to report its speed
-        #[arg(long)]
-        seconds: Option<f64>,
-        /// Channel to draw over time
-        #[arg(long, default_value = "jawOpen")]
-        blendshape: String,
     },
 }
 
@@ -147,20 +137,13 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         }
         Command::Run(arguments) => return run::run(&arguments),
         Command::Export(arguments) => return export::run(&arguments),
+        Command::View(arguments) => return view::run(&arguments),
         Command::Index(arguments) => return index::run(arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,
         Command::Path { file } => {
             let path = fetch::path(manifest::manifest(), &file)?;
             output::print_exactly(format_args!("{}\n", path.display()))?;
-        }
-        Command::Report {
-            track,
-            seconds,
-            blendshape,
-        } => {
-            let elapsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            output::print(report::of_file(&track, &blendshape, elapsed)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -101,7 +101,7 @@ pub(crate) fn write(
 ///
 /// # Errors
 /// Returns a message with the file and the remedy.
-fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
+pub(crate) fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
     }

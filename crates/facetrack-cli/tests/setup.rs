@@ -1177,7 +1177,7 @@ fn empty_record(sandbox: &Sandbox) -> PathBuf {
 #[test]
 fn a_full_disk_is_a_reason_to_try_again() {
     let sandbox = Sandbox::offline();
-    let report = empty_record(&sandbox);
+    let record = empty_record(&sandbox);
     fs::create_dir(sandbox.path("clips")).unwrap();
     let index = sandbox.path("index.parquet");
     let clips = sandbox.path("clips");
@@ -1185,7 +1185,7 @@ fn a_full_disk_is_a_reason_to_try_again() {
         &["doctor"][..],
         &["env"],
         &["path", "single_face.mp4"],
-        &["report", report.to_str().unwrap()],
+        &["view", record.to_str().unwrap()],
         &[
             "index",
             clips.to_str().unwrap(),
@@ -1207,14 +1207,14 @@ fn a_full_disk_is_a_reason_to_try_again() {
 fn control_characters_are_not_printed() {
     let sandbox = Sandbox::offline();
     let name = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nfacetrack: all is well.json";
-    let report = sandbox.path(name);
-    let report = report.to_str().unwrap();
+    let file = sandbox.path(name);
+    let file = file.to_str().unwrap();
     let words: [&[&str]; 5] = [
-        &["report", report],
-        &["export", report, "--to", report],
-        &["index", report, "--to", report],
-        &["fetch", "--manifest", report],
-        &["run", report],
+        &["view", file],
+        &["export", file, "--to", file],
+        &["index", file, "--to", file],
+        &["fetch", "--manifest", file],
+        &["run", file],
     ];
     for arguments in words {
         let output = sandbox.command(arguments).output().unwrap();
@@ -1234,12 +1234,12 @@ fn control_characters_are_not_printed() {
 #[test]
 fn a_closed_pipe_changes_nothing() {
     let sandbox = Sandbox::offline();
-    let report = empty_record(&sandbox);
+    let record = empty_record(&sandbox);
     for arguments in [
         &["doctor"][..],
         &["env"],
         &["path", "single_face.mp4"],
-        &["report", report.to_str().unwrap()],
+        &["view", record.to_str().unwrap()],
         &["--help"],
         &["fetch", "nothing.bin"],
     ] {

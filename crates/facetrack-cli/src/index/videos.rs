@@ -103,6 +103,12 @@ pub(crate) fn recorded(row: &[Cell]) -> Option<Recorded<'_>> {
     })
 }
 
+/// The value of a row in a column of the index.
+pub(crate) fn value<'a>(row: &'a [Cell], name: &str) -> &'a Cell {
+    let place = COLUMNS.iter().position(|(known, _)| *known == name);
+    place.map_or(&Cell::Missing, |place| &row[place])
+}
+
 fn add_file(path: &Path, index: &mut Index) -> io::Result<()> {
     read_rows(file::open(path)?, &COLUMNS, |row| {
         let Cell::Text(id) = &row[ID] else {

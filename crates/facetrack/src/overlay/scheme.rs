@@ -10,7 +10,7 @@ type Lines = &'static [&'static [u16]];
 
 impl LandmarkScheme {
     /// The edges of the outlines of face, brows, eyes, nose and lips.
-    pub(super) fn contour_edges(self) -> impl Iterator<Item = [u16; 2]> {
+    pub fn contour_edges(self) -> impl Iterator<Item = [u16; 2]> {
         let pairs = self.contours().iter().flat_map(|line| line.windows(2));
         pairs.map(|pair| [pair[0], pair[1]])
     }
@@ -26,13 +26,13 @@ impl LandmarkScheme {
     }
 
     /// The edges of a mesh over the whole face; none if the scheme has no mesh.
-    pub(super) fn mesh(self) -> impl Iterator<Item = [u16; 2]> {
+    pub fn mesh(self) -> impl Iterator<Item = [u16; 2]> {
         let edges = (self == Self::MediaPipe478).then(|| mesh::MEDIAPIPE.iter().copied());
         edges.into_iter().flatten()
     }
 
     /// The rims of the eyes, right eye of the face first.
-    pub(super) fn eyes(self) -> [&'static [u16]; 2] {
+    pub fn eyes(self) -> [&'static [u16]; 2] {
         let contours = self.contours();
         let [right, left] = match self {
             Self::MediaPipe478 => [1, 2],

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MPL-2.0
+//! `facetrack view`: a page that shows a record over its video in a browser.
+
+mod columns;
+mod encode;
+mod folder;
+mod page;
+mod points;
+mod summary;
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use facetrack::overlay::Rgb;
+use facetrack::replay::{Replay, Times};
+use facetrack_assets::file::is_same;
+use facetrack_assets::replacement::Replacement;
+use serde_json::{Value as Json, json};
+
+use self::columns::Columns;
+use self::page::RecordPage;
+use self::points::PART_FRAMES;
+use self::summary::Summary;
+use crate::error::StoreError;
+use crate::{faces, output, table};
+
+/// Suffix of pages.
+const SUFFIX: &str = "html";
+
+/// Frames per second of a record without times and rate: without one, a frame has no time. Our
+/// choice.
+const ANY_FPS: f64 = 25.0;
+
+/// Arguments of `facetrack view`.
+#[derive(Debug, Args)]
+pub(crate) struct ViewArguments {
+    /// JSON record, dense or jsonl, finished or not; or a folder of records that facetrack run wrote
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+    /// Video of the record, which the page refers to; without it, the page asks for the file
+    #[arg(long, value_name = "FILE")]
+    video: Option<PathBuf>,
+    /// Page to write; of a folder, the folder for the pages. By default it is beside the record, or in
+    /// the folder
+    #[arg(long, value_name = "PAGE")]
+    out: Option<PathBuf>,
+    /// Also print a summary, with a curve of this channel, such as blendshapes.jawOpen
+    #[arg(long, value_name = "CHANNEL")]
+    plot: Option<String>,
+    /// Duration of the run in seconds, to print its speed in the summary
+    #[arg(long, value_name = "SECONDS", requires = "plot")]
+    seconds: Option<f64>,
+}
+
+/// A record to show, and its page.
+#[derive(Debug, Clone, Copy)]
+struct View<'a> {
+    record: &'a Path,
+    video: Option<&'a Path>,
+    out: &'a Path,
+}
+
+/// Writes the page of the record, or the pages of a folder.
+///
+/// # Errors
+/// Returns an error if the record cannot be read, the video is missing, or the page cannot be
+/// written or would replace another file.
+///
+/// Returns a failure if a record of a folder was left out.
+pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let ViewArguments {
+        record, video, out, ..
+    } = arguments;
+    if record.is_dir() {
+        if video.is_some() || arguments.plot.is_some() {
+            return Err("--video and --plot are for one record".into());
+        }
+        return folder::run(record, out.as_deref());
+    }
+    let beside = record.with_extension(SUFFIX);
+    let view = View {
+        record,
+        video: video.as_deref(),
+        out: out.as_deref().unwrap_or(&beside),
+    };
+    let mut summary = arguments.plot.clone().map(Summary::new);
+    view.write(summary.as_mut())?;
+    if let Some(summary) = summary {
+        let elapsed = arguments.seconds;
+        let elapsed = elapsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        output::print(format_args!("{}\n", summary.text(elapsed)))?;
+    }
+    output::print_line(format_args!("Open {} in a browser", view.out.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl View<'_> {
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// Returns an error if the record or the video cannot be read, or the page cannot be written.
+    fn write(self, summary: Option<&mut Summary>) -> Result<(), Box<dyn Error>> {
+        let at = |error: String| format!("{}: {error}", self.record.display());
+        let mut replay = faces::open(self.record).map_err(at)?;
+        if is_same(self.record, self.out) {
+            return Err(at("--out is the record. Name another file".to_owned()).into());
+        }
+        table::check_start(self.out, page::START.as_bytes(), "page of facetrack view")?;
+        let video = self.video.map(|video| self.link(video)).transpose()?;
+        let replacement = Replacement::begin(self.out).map_err(StoreError::at(self.out))?;
+        let title = self
+            .record
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let page = RecordPage::begin(BufWriter::new(replacement.file()?), &title);
+        let mut page = page.map_err(StoreError::at(self.out))?;
+        let mut columns = Columns::default();
+        add_frames(&mut replay, &mut columns, &mut page, summary)
+            .map_err(|error| at(error.to_string()))?;
+        for (name, numbers) in columns.named() {
+            page.add(&name, numbers).map_err(StoreError::at(self.out))?;
+        }
+        let mut header = columns.header();
+        describe(&mut header, &replay);
+        header["title"] = title.into();
+        header["video"] = video.into();
+        page.finish(&header).map_err(StoreError::at(self.out))?;
+        replacement.finish().map_err(StoreError::at(self.out))?;
+        Ok(())
+    }
+
+    /// The link to the video.
+    fn link(self, video: &Path) -> Result<String, String> {
+        let folder = self.out.parent().filter(|it| !it.as_os_str().is_empty());
+        let at = |error| format!("{}: {error}. Name the video with --video", video.display());
+        if !fs::metadata(video).map_err(at)?.is_file() {
+            return Err(format!(
+                "{}: it is not a file. Name the video with --video",
+                video.display()
+            ));
+        }
+        page::link(folder.unwrap_or(Path::new(".")), video).map_err(at)
+    }
+}
+
+/// Reads all frames, and writes the points.
+fn add_frames(
+    replay: &mut Replay<File>,
+    columns: &mut Columns,
+    page: &mut RecordPage<BufWriter<File>>,
+    mut summary: Option<&mut Summary>,
+) -> Result<(), Box<dyn Error>> {
+    let frames: Vec<_> = replay.frames().collect();
+    let fps = replay.fps().unwrap_or(ANY_FPS);
+    if let Some(summary) = &mut summary {
+        summary.begin(replay.engine(), replay.fps(), frames.len());
+    }
+    let places = frames.len();
+    for (place, (number, pts)) in frames.into_iter().enumerate() {
+        let report = replay.report(place, faces::ANY_SIZE)?;
+        let by_rate = number.saturating_sub(1) as f64 / fps * 1e6;
+        let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
+        columns.add(number, time, report.as_ref());
+        if let Some(summary) = &mut summary {
+            summary.add(place, report.as_ref());
+        }
+        if (place + 1).is_multiple_of(PART_FRAMES) || place + 1 == places {
+            let part = columns.points.take_part();
+            page.add(&format!("points-{}", place / PART_FRAMES), &part)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds the properties of the record to the header of its columns.
+fn describe(header: &mut Json, replay: &Replay<File>) {
+    header["engine"] = replay.engine().into();
+    header["fps"] = replay.fps().unwrap_or(ANY_FPS).into();
+    header["finished"] = replay.is_finished().into();
+    // The first frame of the video has the time 0; earlier records have times of buffers.
+    header["startsAtZero"] = matches!(replay.times(), Times::Stream(_)).into();
+    header["palette"] = json!(Rgb::PALETTE.map(|Rgb(color)| color));
+}

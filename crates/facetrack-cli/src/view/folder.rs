@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The pages of a folder that `facetrack run` wrote, and a page that lists them.
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use facetrack_assets::replacement::Replacement;
+
+use super::page::{self, escaped};
+use super::{SUFFIX, View};
+use crate::error::StoreError;
+use crate::index::videos;
+use crate::output;
+use crate::table::{self, Cell};
+
+/// Folder of the pages in a folder of records.
+const FOLDER: &str = "view";
+
+/// The page that lists the others, and their folder.
+const LIST: &str = "index.html";
+const PAGES: &str = "videos";
+
+/// Columns of the list with the keys of the index.
+const COLUMNS: [(&str, &str); 4] = [
+    ("status", "Status"),
+    ("frames", "Frames"),
+    ("faces", "Faces"),
+    ("message", "Message"),
+];
+
+/// Writes a page for each record of the folder, and their list.
+///
+/// # Errors
+/// Returns an error if the list cannot be written.
+///
+/// Returns a failure if a record was left out.
+pub(crate) fn run(folder: &Path, out: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
+    let own = folder.join(FOLDER);
+    let out = out.unwrap_or(&own);
+    let list = out.join(LIST);
+    table::check_start(&list, page::START.as_bytes(), "page of facetrack view")?;
+    let mut complaints = Vec::new();
+    let sources = [folder.to_owned()];
+    let index = videos::index(&sources, &mut |complaint| complaints.push(complaint))?;
+    let mut rows = Vec::new();
+    for (id, row) in &index {
+        let page = videos::recorded(row).map(|video| write_page(&video, row, out));
+        let link = match page.transpose() {
+            Ok(link) => link,
+            Err(error) => {
+                complaints.push(error.to_string());
+                None
+            }
+        };
+        rows.push(table_row(id, row, link));
+    }
+    write_list(&list, folder, &rows).map_err(StoreError::at(&list))?;
+    for complaint in &complaints {
+        output::complain(format_args!("facetrack view: left out: {complaint}"));
+    }
+    let count = output::counted(index.len() as u64, "video");
+    output::print_line(format_args!(
+        "{count}. Open {} in a browser",
+        list.display()
+    ))?;
+    Ok(if complaints.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Writes the page of a video, and returns the link to it.
+fn write_page(
+    video: &videos::Recorded<'_>,
+    row: &[Cell],
+    out: &Path,
+) -> Result<String, Box<dyn Error>> {
+    let page = out.join(PAGES).join(format!("{}.{SUFFIX}", video.id));
+    if let Some(folder) = page.parent() {
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+    }
+    // A video of a store is not on this machine.
+    let file = match videos::value(row, "video") {
+        Cell::Text(video) => Some(PathBuf::from(video)).filter(|video| video.is_file()),
+        _ => None,
+    };
+    let view = View {
+        record: video.record,
+        video: file.as_deref(),
+        out: &page,
+    };
+    view.write(None)?;
+    Ok(page::link(out, &page)?)
+}
+
+/// The row of a video, with a link to its page if there is one.
+fn table_row(id: &str, row: &[Cell], link: Option<String>) -> String {
+    let name = match link {
+        Some(link) => format!("<a href=\"{}\">{}</a>", escaped(link), escaped(id)),
+        None => escaped(id),
+    };
+    let cells = COLUMNS.map(|(key, _)| match videos::value(row, key) {
+        Cell::Text(text) => format!("<td>{}</td>", escaped(text)),
+        Cell::Integer(number) => format!("<td class=\"number\">{number}</td>"),
+        _ => "<td></td>".to_owned(),
+    });
+    format!("<tr><th scope=\"row\">{name}</th>{}</tr>\n", cells.concat())
+}
+
+fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
+    let replacement = Replacement::begin(path)?;
+    let mut out = BufWriter::new(replacement.file()?);
+    let title = folder.display();
+    page::write_head(&mut out, &title.to_string(), "")?;
+    let heads = COLUMNS.map(|(_, head)| format!("<th scope=\"col\">{head}</th>"));
+    write!(
+        out,
+        "<body>\n<main>\n<h1>{}</h1>\n<div class=\"scroll\">\n<table>\n\
+            <thead><tr><th scope=\"col\">Video</th>{}</tr></thead>\n\
+            <tbody>\n{}</tbody>\n</table>\n</div>\n</main>\n</body>\n</html>\n",
+        escaped(title),
+        heads.concat(),
+        rows.concat()
+    )?;
+    out.flush()?;
+    replacement.finish()?;
+    Ok(())
+}
