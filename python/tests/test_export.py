@@ -3,10 +3,13 @@
 
 import csv
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import lupa
+import nkparser
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -346,3 +349,114 @@ def test_unfinished_and_other_records(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "fast"])
 def test_numbers_are_checked(tmp_path: Path, option: str, value: str) -> None:
     assert "it is not a number above 0" in refusal(tmp_path / "any.json", "csv", f"{option}={value}")
+
+
+POINTS = ("right-eye", "left-eye", "nose", "mouth-right", "mouth-left", "chin")
+
+
+def with_faces(record: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The metadata of a record with one face, and its frames with the face."""
+    text = json.loads(record.read_text())
+    frames = [frame for frame in text["frames"] if frame["tracked_objects"]]
+    assert all(len(frame["tracked_objects"]) == 1 for frame in frames)
+    return text["metadata"], frames
+
+
+def boxes(frames: list[dict[str, Any]]) -> np.ndarray:
+    return np.array([frame["tracked_objects"][0]["box"] for frame in frames])
+
+
+def curves_of_nuke(text: str) -> list[dict[int, float]]:
+    """The curves of a knob as values by frame."""
+    curves = []
+    for curve in re.findall(r"\{curve(?: K)?([^}]*)\}", text):
+        keys, frame = {}, 0
+        for word in curve.split():
+            if word.startswith("x"):
+                frame = int(word[1:]) - 1
+            else:
+                frame += 1
+                keys[frame] = float(word)
+        curves.append(keys)
+    return curves
+
+
+@pytest.mark.parametrize("engine", ["mediapipe", "opencv-yunet"])
+def test_nuke_reads_boxes_and_poses(records: dict[str, Path], engine: str) -> None:
+    record = of(records, engine)
+    metadata, frames = with_faces(record)
+    script = nkparser.Script.from_file(export(record, "nuke", "--margin", 0.5))
+    nodes = {node.class_name: node for node in script.all_nodes()}
+    left, bottom, right, top = curves_of_nuke(nodes["Crop"].get_string("box"))
+    assert list(left) == [frame["frame"] for frame in frames]
+    x, y, width, height = boxes(frames).T
+    for curve, want in (
+        (left, x - width / 2),
+        (right, x + 1.5 * width),
+        (top, metadata["height"] - (y - height / 2)),
+        (bottom, metadata["height"] - (y + 1.5 * height)),
+    ):
+        assert np.allclose(list(curve.values()), want, atol=0.001)
+    if engine == "mediapipe":
+        poses = [frame["tracked_objects"][0]["pose"] for frame in frames]
+        turned = curves_of_nuke(nodes["Axis2"].get_string("rotate"))
+        for curve, name in zip(turned, ("pitch", "yaw", "roll"), strict=True):
+            assert np.allclose(list(curve.values()), [pose[name] for pose in poses], atol=0.001)
+
+
+def settings(path: Path) -> Any:
+    """The tools of Fusion's setting, read by Lua."""
+    lua = lupa.LuaRuntime()
+    lua.execute("""
+        local function tagged(value) return value end
+        setmetatable(_G, { __index = function() return tagged end })
+        function ordered() return tagged end
+    """)
+    return lua.eval(path.read_text()).Tools
+
+
+@pytest.mark.parametrize("engine", ["mediapipe", "openseeface", "eos", "insightface", "opencv-yunet"])
+def test_fusion_reads_points_on_a_face(records: dict[str, Path], engine: str) -> None:
+    record = of(records, engine)
+    metadata, frames = with_faces(record)
+    tools = settings(export(record, "fusion"))
+
+    def values(name: str, scale: float) -> np.ndarray:
+        keys = {frame: key[1] * scale for frame, key in tools[name].KeyFrames.items()}
+        assert sorted(keys) == [frame["frame"] - 1 for frame in frames]
+        return np.array([keys[frame] for frame in sorted(keys)])
+
+    x, y, width, height = boxes(frames).T
+    center = values("obj_1_box_X", metadata["width"])
+    assert np.allclose(center, x + width / 2, atol=0.001)
+    assert np.allclose(values("obj_1_box_Width", metadata["width"]), width, atol=0.001)
+    down = metadata["height"] - values("obj_1_box_Y", metadata["height"])
+    assert np.allclose(down, y + height / 2, atol=0.001)
+    assert tools["obj_1_box"].Inputs.Center.SourceOp == "obj_1_box_path"
+    names = [name for name in POINTS if f"obj_1_{name.replace('-', '_')}" in tools]
+    assert names == list(POINTS if engine != "opencv-yunet" else POINTS[:-1])
+    across, up = {}, {}
+    for name in names:
+        tool = f"obj_1_{name.replace('-', '_')}"
+        across[name], up[name] = values(f"{tool}_X", 1), values(f"{tool}_Y", 1)
+    assert np.all(across["right-eye"] < across["nose"]) and np.all(across["nose"] < across["left-eye"])
+    assert np.all(across["mouth-right"] < across["mouth-left"])
+    order = ["right-eye", "nose", "mouth-left", "chin"][: len(names) - 2]
+    for above, below in zip(order, order[1:], strict=False):
+        assert np.all(up[above] > up[below]), (above, below)
+
+
+def test_after_effects_has_the_frames_of_the_record(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    metadata, frames = with_faces(record)
+    text = export(record, "after-effects", "--points", "box,1", "--first-frame", 10).read_text()
+    blocks = {block.split("\n", 1)[0]: block.split("\n")[2:] for block in text.split("\n\n")[2:]}
+    keys = {name: np.array([line.split() for line in lines if line.strip()], float) for name, lines in blocks.items()}
+    position, scale = keys["Transform\tPosition"], keys["Transform\tScale"]
+    assert list(position[:, 0]) == [frame["frame"] + 9 for frame in frames]
+    x, y, width, height = boxes(frames).T
+    assert np.allclose(position[:, 1:3], np.array([x + width / 2, y + height / 2]).T, atol=0.001)
+    size = scale[:, 1:3] / 100 * [metadata["width"], metadata["height"]]
+    assert np.allclose(size, np.array([width, height]).T, atol=0.01)
+    nose = [frame["tracked_objects"][0]["landmarks"][1][:2] for frame in frames]
+    assert np.allclose(keys["Effects\tPoint Control #1\tPoint #2"][:, 1:], nose, atol=0.001)

@@ -273,6 +273,8 @@ pub(crate) struct Frame {
     pub time: Option<u64>,
     /// True if the engine has analysed the frame, or repeated the faces of another one.
     pub is_analysed: bool,
+    /// Width and height, in pixels; `None` if the record does not have them.
+    pub size: Option<[u32; 2]>,
     pub faces: Vec<Face>,
 }
 
@@ -332,6 +334,8 @@ impl Rows {
     pub(crate) fn frame(&self, replay: &mut Replay<File>, place: usize) -> Result<Frame, String> {
         let report = replay.report(place, ANY_SIZE);
         let report = report.map_err(|error| error.to_string())?;
+        let size = report.as_ref().map(|it| (it.width, it.height));
+        let size = size.filter(|size| *size != ANY_SIZE);
         let status = report.map(|report| report.status);
         let fps = replay.fps();
         let text = replay.text(place).map_err(|error| error.to_string())?;
@@ -347,6 +351,7 @@ impl Rows {
             pts: outline.pts,
             time: outline.pts.or(by_rate),
             is_analysed: !(is_skipped && faces.is_empty()),
+            size: size.map(|(width, height)| [width, height]),
             faces,
         })
     }

@@ -97,6 +97,17 @@ pub(crate) fn write(
     ))?)
 }
 
+/// Writes a file with this text.
+///
+/// # Errors
+/// Returns an error if the file cannot be written.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
+    replacement.file()?.write_all(text.as_bytes())?;
+    replacement.finish().map_err(StoreError::at(path))?;
+    Ok(())
+}
+
 /// Checks that a file to replace is empty, or begins with `start` as an earlier `kind` does.
 ///
 /// # Errors

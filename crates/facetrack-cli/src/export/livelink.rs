@@ -20,16 +20,17 @@
 use facetrack::packet::MAX_EYE_ANGLE;
 
 use super::frame::{Face, Frame, number};
-use super::{Form, Layout};
+use super::{Form, Layout, Target};
 use crate::faces::Contents;
 use crate::table::{Cell, Column, FileFormat, Kind};
 
 pub(super) const FORM: Form = Form {
-    file: FileFormat::RaggedCsv,
     has_one_face: true,
     takes_landmarks: false,
     needs_landmarks: |_| false,
-    layout: |contents| Ok(Box::new(LiveLink::new(contents)?)),
+    target: Target::Table(FileFormat::RaggedCsv, |contents| {
+        Ok(Box::new(LiveLink::new(contents)?))
+    }),
 };
 
 /// The blendshapes in the order of the file. Their names in ARKit begin with a small letter.

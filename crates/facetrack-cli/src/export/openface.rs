@@ -10,23 +10,24 @@
 use facetrack::observation::LandmarkScheme;
 
 use super::frame::{Face, Frame, number};
-use super::{Form, Layout};
+use super::{Form, Layout, Target};
 use crate::faces::{AXES, Contents};
 use crate::table::{Cell, Column, FileFormat, Kind};
 
 pub(super) const FORM: Form = Form {
-    file: FileFormat::Csv,
     has_one_face: false,
     takes_landmarks: false,
     needs_landmarks: has_landmarks,
-    layout: |contents| Ok(Box::new(OpenFace::new(contents))),
+    target: Target::Table(FileFormat::Csv, |contents| {
+        Ok(Box::new(OpenFace::new(contents)))
+    }),
 };
 
 /// Millimetres per centimetre, the unit of MediaPipe's positions.
 const MILLIMETRES: f32 = 10.0;
 
 /// Elements of `pose.matrix` with the position of the head: x, y, z.
-const POSITION: [usize; 3] = [3, 7, 11];
+pub(super) const POSITION: [usize; 3] = [3, 7, 11];
 
 /// Angles of the head in a record, in degrees.
 const ANGLES: [&str; 3] = ["pose.yaw", "pose.pitch", "pose.roll"];
@@ -156,7 +157,7 @@ impl Layout for OpenFace {
 
 /// Pitch, yaw and roll, rad, of yaw, pitch and roll in degrees. Our rotation is Ry(yaw)·Rx(pitch)·Rz(roll) in axes that point to the
 /// right, up and to the viewer.
-fn rotation(angles: [f32; 3]) -> [f32; 3] {
+pub(super) fn rotation(angles: [f32; 3]) -> [f32; 3] {
     let angles = angles.map(f32::to_radians);
     let [(sin_y, cos_y), (sin_p, cos_p), (sin_r, cos_r)] = angles.map(libm::sincosf);
     // Elements of the matrix in OpenFace's axes.

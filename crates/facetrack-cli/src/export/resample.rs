@@ -81,6 +81,7 @@ impl<'a> Resampled<'a> {
         let [before, Some((after_time, after))] = &self.around else {
             return Ok(None);
         };
+        let size = after.size;
         let start = *self.start.get_or_insert(*after_time);
         let time = start + passed;
         self.count += 1;
@@ -100,6 +101,7 @@ impl<'a> Resampled<'a> {
             pts: Some(time),
             time: Some(time),
             is_analysed: true,
+            size,
             faces,
         }))
     }
@@ -162,6 +164,7 @@ mod tests {
             pts: None,
             time: Some(time * MS),
             is_analysed: true,
+            size: None,
             faces: faces.iter().map(face).collect(),
         }
     }

@@ -201,6 +201,7 @@ mod tests {
             pts: None,
             time: Some(time * MS),
             is_analysed: true,
+            size: None,
             faces: vec![Face {
                 id,
                 cells: cells(yaw, channel),

@@ -2,22 +2,24 @@
 //! A row per face and frame, with the columns that the record has values for.
 
 use super::frame::Frame;
-use super::{Form, Layout};
+use super::{Form, Layout, Target};
 use crate::faces::frame_columns;
 use crate::table::{Cell, Column, FileFormat};
 
-pub(super) const CSV: Form = Form {
-    file: FileFormat::Csv,
-    has_one_face: false,
-    takes_landmarks: true,
-    needs_landmarks: |_| false,
-    layout: |contents| Ok(Box::new(Tidy(contents.columns.clone()))),
-};
+pub(super) const CSV: Form = form(FileFormat::Csv);
 
-pub(super) const PARQUET: Form = Form {
-    file: FileFormat::Parquet,
-    ..CSV
-};
+pub(super) const PARQUET: Form = form(FileFormat::Parquet);
+
+const fn form(file: FileFormat) -> Form {
+    Form {
+        has_one_face: false,
+        takes_landmarks: true,
+        needs_landmarks: |_| false,
+        target: Target::Table(file, |contents| {
+            Ok(Box::new(Tidy(contents.columns.clone())))
+        }),
+    }
+}
 
 /// The columns of a face.
 struct Tidy(Vec<Column>);

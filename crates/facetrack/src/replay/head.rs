@@ -95,6 +95,11 @@ impl<S> Replay<S> {
         Some(self.index.head.fps).filter(|fps| *fps > 0.0)
     }
 
+    /// Width of a pixel divided by its height in the analysed frames.
+    pub fn pixel_aspect_ratio(&self) -> f64 {
+        self.index.head.pixel_aspect_ratio.unwrap_or(1.0)
+    }
+
     /// The engine that analysed the frames; empty when unknown.
     pub fn engine(&self) -> &str {
         &self.index.source.engine
