@@ -108,8 +108,11 @@ impl Overlay {
         for tracked in &report.faces {
             face::draw(&mut brush, tracked, scale, style);
         }
-        if style.layers.contains(Layers::INFO) {
-            panel::info(&mut brush, report, pace);
+        let shows_info = style.layers.contains(Layers::INFO);
+        let info = shows_info.then(|| panel::info(&mut brush, report, pace));
+        let mut taken: Vec<_> = info.flatten().into_iter().collect();
+        for tracked in &report.faces {
+            face::write(&mut brush, tracked, scale, style, &mut taken);
         }
     }
 

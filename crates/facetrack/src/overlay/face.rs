@@ -69,6 +69,7 @@ impl Scale {
     }
 }
 
+/// Draws all of a face but its texts.
 pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style: &Style) {
     let face = &tracked.face;
     let look = Look::of(tracked, style);
@@ -106,13 +107,25 @@ pub(super) fn draw(brush: &mut Brush, tracked: &TrackedFace, scale: Scale, style
     if let Some(pose) = face.pose.filter(|_| shown(Layers::POSE)) {
         axes(brush, &pose, middle(face, scale), bbox.width, look);
     }
+}
+
+/// Draws the texts of a face if it is in the frame. Its blendshapes avoid the plates in `taken`.
+pub(super) fn write(
+    brush: &mut Brush,
+    tracked: &TrackedFace,
+    scale: Scale,
+    style: &Style,
+    taken: &mut Vec<Rect>,
+) {
+    let look = Look::of(tracked, style);
+    let bbox = scale.rect(&tracked.face.bbox);
     if !brush.shows(&bbox) {
         return;
     }
-    if shown(Layers::BLENDSHAPES) {
-        panel::blendshapes(brush, face, &bbox, look, style.blendshapes);
+    if style.layers.contains(Layers::BLENDSHAPES) {
+        panel::blendshapes(brush, &tracked.face, &bbox, look, style.blendshapes, taken);
     }
-    if shown(Layers::LABELS) {
+    if style.layers.contains(Layers::LABELS) {
         panel::label(brush, tracked, &bbox, look);
     }
 }

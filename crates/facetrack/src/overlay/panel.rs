@@ -56,19 +56,23 @@ pub(super) fn label(brush: &mut Brush, tracked: &TrackedFace, bbox: &Rect, look:
 }
 
 /// The strongest blendshapes of a face, at most `max`, next to its box, as far as they fit into the
-/// frame.
+/// frame. They cover no plate in `taken`; if there is no such place, none are drawn.
 pub(super) fn blendshapes(
     brush: &mut Brush,
     face: &Observation,
     bbox: &Rect,
     look: Look,
     max: usize,
+    taken: &mut Vec<Rect>,
 ) {
     let channels = strongest(face, max.min(brush.lines_in_frame()));
     if channels.is_empty() {
         return;
     }
-    let plate = plate_near(brush, bbox, channels.len());
+    let Some(plate) = plate_near(brush, bbox, channels.len(), taken) else {
+        return;
+    };
+    taken.push(plate);
     brush.darken(plate);
     let corner = brush.on_plate(&plate);
     let line = |index: usize, brush: &Brush| corner.y + index as f32 * brush.text_height();
@@ -111,22 +115,53 @@ fn strongest(face: &Observation, max: usize) -> Vec<(&str, f32)> {
     channels.into_iter().map(|(_, channel)| channel).collect()
 }
 
-/// A plate for rows of blendshapes to the right of a box, to its left or below it: the first of
-/// these places where the plate covers the smallest part of the box.
-fn plate_near(brush: &Brush, bbox: &Rect, lines: usize) -> Rect {
+/// A plate for rows of blendshapes to the right of a box, to its left or below it, or further down
+/// or up where other plates are: the first of these places where the plate covers the smallest part
+/// of the box.
+fn plate_near(brush: &Brush, bbox: &Rect, lines: usize, taken: &[Rect]) -> Option<Rect> {
     let gap = brush.text_height() / 2.0;
     let plate = |x, y| brush.plate(Point::new(x, y), ROW_LETTERS, lines);
     let right = plate(bbox.right() + gap, bbox.y);
     let left = plate(bbox.x - gap - right.width, bbox.y);
     let below = plate(bbox.x, bbox.bottom() + gap);
     let covered = |plate: &Rect| plate.intersection(bbox).area();
-    let mut plates = [right, left, below].map(|plate| brush.inside(plate));
-    plates.sort_by(|a, b| covered(a).total_cmp(&covered(b)));
-    plates[0]
+    let sides = [right, left, below].map(|plate| brush.inside(plate));
+    let [down, up] = [Direction::Down, Direction::Up];
+    let places = [down, up].map(|to| sides.map(|plate| free_place(brush, plate, taken, to)));
+    let mut places: Vec<_> = places.into_iter().flatten().flatten().collect();
+    places.sort_by(|a, b| covered(a).total_cmp(&covered(b)));
+    places.first().copied()
 }
 
-/// Engine, device, GPU memory, timing and status, in the upper left corner.
-pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
+/// A way of a plate past others.
+#[derive(Clone, Copy)]
+enum Direction {
+    Down,
+    Up,
+}
+
+/// The nearest place in this direction where a plate is inside the frame and covers no other plate.
+fn free_place(
+    brush: &Brush,
+    mut plate: Rect,
+    taken: &[Rect],
+    direction: Direction,
+) -> Option<Rect> {
+    let is_covered = |plate: &Rect, other: &&Rect| plate.intersection(other).area() > 0.0;
+    while let Some(other) = taken.iter().find(|other| is_covered(&plate, other)) {
+        plate.y = match direction {
+            Direction::Down => other.bottom(),
+            Direction::Up => other.y - plate.height,
+        };
+        if brush.inside(plate) != plate {
+            return None;
+        }
+    }
+    Some(plate)
+}
+
+/// Engine, device, GPU memory, timing and status, in the upper left corner. Returns their plate.
+pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) -> Option<Rect> {
     let corner = brush.text_height() / 2.0;
     let [width, _] = brush.size();
     let max = brush.letters_in(width - 2.0 * corner).min(LINE_LETTERS);
@@ -135,9 +170,7 @@ pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
         wrapped(&progress(report, pace), "  ", max),
     ];
     let lines = lines.concat();
-    let Some(letters) = lines.iter().map(|line| line.chars().count()).max() else {
-        return;
-    };
+    let letters = lines.iter().map(|line| line.chars().count()).max()?;
     let plate = brush.plate(Point::new(corner, corner), letters, lines.len());
     brush.darken(plate);
     let mut at = brush.on_plate(&plate);
@@ -146,6 +179,7 @@ pub(super) fn info(brush: &mut Brush, report: &FrameReport, pace: &Pace) {
         at.y += brush.text_height();
     }
     brush.paint(Rgb::WHITE, TEXT_OPACITY);
+    Some(plate)
 }
 
 /// Words in lines of at most `max` letters; longer words are truncated.

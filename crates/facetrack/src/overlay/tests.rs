@@ -542,6 +542,45 @@ fn a_panel_covers_no_face_that_leaves_it_room() {
     }
 }
 
+/// Each panel is as large as the panel of a single face, and there are as many dark pixels as in
+/// all panels together.
+#[test]
+fn panels_of_near_faces_do_not_cover_each_other() {
+    let style = Style {
+        layers: Layers::BLENDSHAPES | Layers::INFO,
+        text_size: 0.022,
+        blendshapes: 8,
+        ..STYLE
+    };
+    let drawn = |faces: &[Rect], layers: Layers| {
+        let faces = faces.iter().map(|bbox| expressive(*bbox, 8));
+        let mut report = report(faces.collect());
+        (report.width, report.height) = (1280, 720);
+        let mut picture = Picture::rgb((1280, 720));
+        picture.draw(&report, &Style { layers, ..style });
+        picture.changed().len()
+    };
+    let side = |x, y| Rect::new(x, y, 120.0, 160.0);
+    let info = drawn(&[], Layers::INFO);
+    let panel = drawn(&[side(600.0, 300.0)], Layers::BLENDSHAPES);
+    for faces in [
+        vec![side(500.0, 300.0), side(640.0, 300.0)],
+        vec![side(500.0, 300.0), side(520.0, 330.0)],
+        vec![side(1000.0, 560.0), side(1140.0, 560.0)],
+        vec![side(20.0, 10.0), side(150.0, 20.0), side(280.0, 10.0)],
+    ] {
+        let all = drawn(&faces, style.layers);
+        assert_eq!(all, info + panel * faces.len(), "{faces:?}");
+    }
+    // A full frame has no room for more.
+    let crowd: Vec<_> = (0..100)
+        .map(|index| side(12.0 * index as f32, 300.0))
+        .collect();
+    let all = drawn(&crowd, style.layers) - info;
+    assert_eq!(all % panel, 0);
+    assert!(all / panel > 8, "{}", all / panel);
+}
+
 #[test]
 fn a_face_out_of_sight_has_no_text() {
     let mut picture = Picture::rgb((160, 120));
