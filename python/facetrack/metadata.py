@@ -196,9 +196,9 @@ class Face:
     key_points: x and y of the detector's key points, shape (N, 2), px.
     blendshapes: Value of each channel by its ARKit name, usually 0 to 1.
     blendshape_source: measured by a network, or derived from landmarks
-    raw_blendshapes: The values before the rest values of the face were subtracted; empty if they were not, or if
+    raw_blendshapes: The values before rest values were subtracted and gains applied; empty if there were none, or if
         these values are unknown.
-    is_corrected: Whether rest values were subtracted from the blendshapes.
+    is_corrected: Whether rest values were subtracted from the blendshapes, or gains applied.
     pose: Position and rotation of the head.
     gaze: Where the pupils are.
     features: OpenSeeFace's features by name, -1 to 1, 0 at rest.

@@ -606,7 +606,9 @@ impl ObjectImpl for FaceTrack {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        lock(&self.options).set_property(id, value);
+        let gains = FaceTrackSettings::gains;
+        let set = lock(&self.options).set_checked(id, value, gains, &*self.obj());
+        self.warn_of_settings(set.err().map(|error| format!("`blendshape-gain`: {error}")));
     }
 
     fn constructed(&self) {

@@ -79,6 +79,8 @@ impl Plan {
             warnings.extend(EnvWarning::of_gpu_policy(env));
         }
         let config = config(&settings)?;
+        let gains = settings.gains();
+        gains.map_err(|reason| EngineError::config("blendshape_gain", reason))?;
         Ok(Self {
             live: Live::of(kind, &config, &settings),
             setup: Setup {
@@ -175,6 +177,8 @@ impl Live {
         Self {
             tuning: Tuning {
                 smoothing: smooths.then_some(settings.one_euro),
+                // An invalid list was refused when it was set.
+                gains: settings.gains().unwrap_or_default(),
                 ..settings.tuning
             },
             schedule: settings.schedule,

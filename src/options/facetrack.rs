@@ -15,6 +15,7 @@ use facetrack::device::{ConvAlgorithmSearch, DeviceChoice, MAX_VRAM, MIN_FREE_VR
 use facetrack::engine::{
     self, EngineConfig, EngineKind, Identity, PnpPoints, RunningMode, Setting,
 };
+use facetrack::gain::Gains;
 use facetrack::model::RuntimeChoice;
 use facetrack::schedule::{LateFrames, ScheduleSettings};
 use facetrack::selection::Select;
@@ -66,7 +67,9 @@ pub(crate) struct FaceTrackSettings {
     pub allowed_modules: Option<String>,
     pub calibration_file: Option<PathBuf>,
     pub neutral_file: Option<PathBuf>,
-    /// Tuning without `smoothing`.
+    /// Gains, as a list.
+    pub gains: Option<String>,
+    /// Tuning without `smoothing` and gains.
     pub tuning: Tuning,
     pub smoothing: Smoothing,
     pub one_euro: OneEuro,
@@ -179,6 +182,9 @@ impl Defaults for FaceTrackSettings {
             "Keep the rest values of a face while it is away",
         "neutral-file": neutral_file, of(Setting::Landmarks) =>
             "JSON file with the blendshapes of a face at rest; unset = no file",
+        "blendshape-gain": gains, playing, of(Setting::Landmarks),
+            checked(|list| list.parse::<Gains>().map(|_| ())) =>
+            "Factors for blendshapes, from 0 to 10, such as jawOpen=1.5,browInnerUp=0.8; unset = 1 for each",
         "inference-interval": schedule.inference_interval, playing, range(1.0, 1000.0, "frames") =>
             "Interval at which frames are analysed; faces are held in between; 1 = every frame",
         "max-fps": schedule.max_fps, playing, range(0.0, 1000.0, "Hz") =>
@@ -282,6 +288,16 @@ impl Defaults for FaceTrackSettings {
 pub(crate) fn device(text: &str) -> Result<(DeviceChoice, Option<u32>), String> {
     let expected = || format!("expected auto, cpu, cuda or cuda:<number>, not {text:?}");
     DeviceChoice::parse(text).ok_or_else(expected)
+}
+
+impl FaceTrackSettings {
+    /// The factors for blendshapes.
+    ///
+    /// # Errors
+    /// Returns a description of an invalid list.
+    pub(crate) fn gains(&self) -> Result<Gains, String> {
+        self.gains.as_deref().unwrap_or_default().parse()
+    }
 }
 
 fn check_engine(name: &str) -> Result<(), String> {

@@ -130,6 +130,42 @@ fn the_signal_takes_the_next_half_second() {
 }
 
 #[test]
+fn gains_multiply_what_is_left_over_rest() {
+    let element = element("neutral-time=0.4 blendshape-gain=jawOpen=1.5");
+    let mut stream = Stream::new(&element);
+    let bus = bus::Watch::of(&element);
+    let learning = stream.next(11);
+    let rest = rest(&learning);
+    let mut assert_gain = |gain: f32| {
+        for frame in stream.next(50) {
+            let want = (gain * ((raw(&frame) - rest) / (1.0 - rest)).max(0.0)).min(1.0);
+            assert!((jaw(&frame) - want).abs() < 1e-5, "{frame:?}");
+        }
+    };
+    assert_gain(1.5);
+    element.set_property("blendshape-gain", "jawOpen=0.5");
+    assert_gain(0.5);
+    element.set_property("blendshape-gain", "jaw=2");
+    let warning = bus::warning(&bus).expect("a warning");
+    assert!(warning.contains("\"jaw\" is not a blendshape"), "{warning}");
+    assert_gain(0.5);
+    element.set_property("blendshape-gain", None::<&str>);
+    assert_gain(1.0);
+}
+
+#[test]
+fn a_gain_that_no_face_can_have_is_an_error() {
+    let element = element("blendshape-gain=jawOpen=11");
+    let bus = bus::Watch::of(&element);
+    assert!(element.set_state(gst::State::Ready).is_err());
+    let error = bus::error(&bus).expect("an error");
+    assert!(
+        error.contains("`blendshape-gain`: the gain of jawOpen"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_signal_before_the_stream_is_forgotten() {
     let element = element("");
     element.emit_by_name::<()>("set-neutral", &[]);

@@ -22,6 +22,7 @@ use super::engine::{
     Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
     FrameOutline, Notice, Thresholds, Wanted,
 };
+use super::gain::Gains;
 use super::geometry::Point;
 use super::image::ImageView;
 use super::motion::{self, Motion};
@@ -48,6 +49,8 @@ pub struct Tuning {
     pub blendshape_interval: u32,
     /// Rest values of new faces.
     pub neutral: NeutralSettings,
+    /// Factors for the blendshapes, after rest values were subtracted.
+    pub gains: Gains,
     /// Predict the faces of frames that are not analysed from their last motion.
     pub predict: bool,
     /// Handling of hard cuts.
@@ -485,7 +488,8 @@ impl Analyzer {
             if context.wanted == Wanted::Everything {
                 let measured = face.blendshapes.take();
                 let correct = |measured| self.neutral.correct(context.id, measured, frame.time);
-                face.blendshapes = measured.map(correct);
+                let corrected = measured.map(correct);
+                face.blendshapes = corrected.map(|values| self.tuning.gains.apply(values));
                 memory.blendshapes.clone_from(&face.blendshapes);
                 memory.since_blendshapes = 0;
             } else {

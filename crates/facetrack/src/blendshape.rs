@@ -70,11 +70,12 @@ impl Blendshapes {
         }
     }
 
-    /// The same channels with corrected `values`, one for each; the values so far are the raw ones.
+    /// The same channels with corrected `values`, one for each. The values before the first
+    /// correction are the raw ones.
     #[must_use]
     pub fn corrected(self, values: Vec<f32>) -> Self {
         Self {
-            raw: Some(self.values),
+            raw: self.raw.or(Some(self.values)),
             values,
             is_corrected: true,
             ..self
@@ -143,8 +144,8 @@ impl Blendshapes {
         &self.values
     }
 
-    /// Returns true if rest values were subtracted from the values. See
-    /// [`neutral`](super::neutral).
+    /// Returns true if rest values were subtracted from the values, or gains applied to them. See
+    /// [`neutral`](super::neutral) and [`gain`](super::gain).
     pub fn is_corrected(&self) -> bool {
         self.is_corrected
     }

@@ -25,6 +25,7 @@ mod front;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod gain;
 pub mod geometry;
 pub mod image;
 #[doc(hidden)]

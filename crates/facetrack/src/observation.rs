@@ -27,7 +27,7 @@ flags! {
     FIT = 8, "fit": "OpenSeeFace's fitted face model";
     MORPHABLE = 9, "morphable": "eos and eos_fit, the fitted morphable model";
     ORIGIN = 10, "origin": "origin and blendshapes_source";
-    RAW_BLENDSHAPES = 11, "raw-blendshapes": "blendshapes_raw, the blendshapes before the rest values of the face were subtracted";
+    RAW_BLENDSHAPES = 11, "raw-blendshapes": "blendshapes_raw, the blendshapes before rest values were subtracted and gains applied";
 }
 
 impl Fields {

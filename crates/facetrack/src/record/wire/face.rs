@@ -121,8 +121,8 @@ pub(crate) struct Face<'a> {
     #[cfg_attr(test, schemars(extend("minProperties" = 1)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     blendshapes_raw: Option<IndexMap<Cow<'a, str>, f32>>,
-    /// True if the rest values of the face were subtracted from blendshapes (facetrack
-    /// neutral-time, neutral-file or set-neutral); absent otherwise.
+    /// True if rest values were subtracted from blendshapes (facetrack neutral-time, neutral-file
+    /// or set-neutral), or if they were multiplied (facetrack blendshape-gain); absent otherwise.
     #[cfg_attr(test, schemars(extend("const" = true)))]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     blendshapes_corrected: bool,
