@@ -87,8 +87,20 @@ const NOT_RUN: [(&str, &str); 24] = [
         "needs a store; `tests/run` has it",
     ),
     (
-        "cargo run --profile quick --package facetrack-preview -- --send \"protocol=livelink host=192.168.1.5\" --record face.json",
+        "facetrack-preview --send \"protocol=livelink host=192.168.1.5\" --gain jawOpen=1.5 --save face.json",
         "opens a window; `examples/preview/tests` presses the keys",
+    ),
+    (
+        "facetrack-preview --record clip.json clip.mp4",
+        "opens a window; `examples/preview/tests` presses the keys",
+    ),
+    (
+        "facetrack-preview",
+        "opens a window; `make test-deb` takes a picture of it",
+    ),
+    (
+        "sudo apt install ./target/deb/gstreamer1.0-facetrack_*.deb ./target/deb/facetrack-preview_*.deb",
+        "installs packages; `make test-deb` does",
     ),
     (
         "blender --background face.blend --python examples/blender_shape_keys.py -- clip-livelink.csv --object Face --save animated.blend",

@@ -4,12 +4,16 @@
 use facetrack::engine::EngineKind;
 use winit::keyboard::{Key, NamedKey};
 
+use crate::record::Order;
+
 /// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Quit,
     Pause,
     Step,
+    Seek(Seek),
+    Finding(Order),
     Mirror,
     Help,
     NextEngine,
@@ -19,6 +23,34 @@ pub enum Wish {
     Send,
     Neutral,
     Record,
+    /// Select the blendshape that is so many steps further.
+    SelectGain(isize),
+    /// Change the gain of the selected blendshape by so many steps.
+    ChangeGain(i8),
+}
+
+/// Another place in the video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    /// The frame before.
+    Back,
+    Start,
+    /// So many seconds further.
+    By(i64),
+}
+
+/// Seconds between two places of the keys page up and page down.
+const PAGE: i64 = 5;
+
+impl Wish {
+    /// Returns true if a key that is held does this again and again. A setting would be turned off
+    /// again.
+    pub fn repeats(self) -> bool {
+        matches!(
+            self,
+            Self::Step | Self::Seek(_) | Self::SelectGain(_) | Self::ChangeGain(_)
+        )
+    }
 }
 
 /// Letters of the layers of `facetrackoverlay`.
@@ -57,6 +89,11 @@ pub fn wish(key: &Key) -> Option<Wish> {
         Key::Named(NamedKey::Space) => Some(Wish::Pause),
         Key::Named(NamedKey::ArrowRight) => Some(Wish::NextEngine),
         Key::Named(NamedKey::ArrowLeft) => Some(Wish::PreviousEngine),
+        Key::Named(NamedKey::ArrowUp) => Some(Wish::SelectGain(-1)),
+        Key::Named(NamedKey::ArrowDown) => Some(Wish::SelectGain(1)),
+        Key::Named(NamedKey::Home) => Some(Wish::Seek(Seek::Start)),
+        Key::Named(NamedKey::PageUp) => Some(Wish::Seek(Seek::By(-PAGE))),
+        Key::Named(NamedKey::PageDown) => Some(Wish::Seek(Seek::By(PAGE))),
         Key::Character(text) => of_letter(text.chars().next()?.to_ascii_lowercase()),
         _ => None,
     }
@@ -67,6 +104,11 @@ fn of_letter(letter: char) -> Option<Wish> {
     match letter {
         'q' => Some(Wish::Quit),
         '.' => Some(Wish::Step),
+        ',' => Some(Wish::Seek(Seek::Back)),
+        'x' => Some(Wish::Finding(Order::Next)),
+        'z' => Some(Wish::Finding(Order::Previous)),
+        '+' | '=' => Some(Wish::ChangeGain(1)),
+        '-' => Some(Wish::ChangeGain(-1)),
         'f' => Some(Wish::Mirror),
         'h' => Some(Wish::Help),
         'u' => Some(Wish::Send),
@@ -94,6 +136,12 @@ pub fn help() -> String {
         "f mirror",
         "space pause",
         ". one frame on",
+        ", one frame back",
+        "page up, page down: 5 s",
+        "Home: start",
+        "x, z: next, last finding of a record",
+        "up, down: another gain",
+        "+, -: change the gain",
         "u send to an avatar",
         "n set the neutral face",
         "r record",

@@ -30,6 +30,8 @@ pub struct Frame {
     pub number: u64,
     /// Position in the video.
     pub time: Option<gst::ClockTime>,
+    /// Nominal time from frame to frame; `None` if it varies.
+    pub period: Option<gst::ClockTime>,
     /// Displayed width and height, in square pixels.
     pub size: [u32; 2],
     /// Age when it was tracked: time since a camera took it, or since it was due in a file.
@@ -46,8 +48,10 @@ impl Frame {
         let age = now.zip(due).map(|(now, due)| now.saturating_sub(due));
         let par = info.par();
         let width = u64::from(info.width()) * par.numer() as u64 / par.denom() as u64;
+        let (frames, seconds) = (info.fps().numer() as u64, info.fps().denom() as u64);
         Some(Self {
             number,
+            period: gst::ClockTime::SECOND.mul_div_round(seconds, frames),
             time: segment.to_stream_time(pts),
             size: [width.try_into().ok()?, info.height()],
             age: age.unwrap_or_default(),

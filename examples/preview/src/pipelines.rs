@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use facetrack::findings::Finding;
 use gst::prelude::*;
 
 /// Events of the pipelines for the window.
@@ -19,6 +20,8 @@ pub enum Event {
     Neutral(&'static str),
     /// A request failed, but the video continues.
     Warned(String),
+    /// The record was searched.
+    Searched(Vec<Finding>),
     /// The video ended.
     Ended,
     /// A fatal error.

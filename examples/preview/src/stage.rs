@@ -15,6 +15,13 @@ use crate::pipelines::{Event, element, lock};
 use crate::source::Source;
 use crate::tracking::NEWEST;
 
+/// Time before a frame at which its search begins: decoders shorten the frame that is shown there,
+/// and give it another time.
+const LEAD: gst::ClockTime = gst::ClockTime::from_mseconds(5);
+
+/// Maximum error of a time that is sought, which containers round to milliseconds.
+const ROUNDING: gst::ClockTime = gst::ClockTime::from_mseconds(1);
+
 /// Until when frames are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
@@ -24,6 +31,10 @@ pub enum Until {
     Time(gst::ClockTime),
     /// Paused.
     Paused,
+    /// Not before this time was sought.
+    Seek(gst::ClockTime),
+    /// Until the first frame at or after this time, which was sought. Those before are dropped.
+    Sought(gst::ClockTime),
     /// Stopped for good.
     Stopped,
 }
@@ -132,7 +143,9 @@ impl Stage {
         };
         let mut until = lock(&self.until);
         let is_last = match *until {
-            Until::Paused | Until::Stopped => return,
+            Until::Paused | Until::Seek(_) | Until::Stopped => return,
+            Until::Sought(time) if is_before(&frame, time) => return,
+            Until::Sought(_) => true,
             Until::Time(time) => frame.time >= Some(time),
             Until::Forever => false,
         };
@@ -156,6 +169,9 @@ impl Stage {
     /// support pausing.
     fn follow(self: &Arc<Self>) {
         self.asynchronously(|stage| {
+            if let Until::Seek(time) = stage.until() {
+                stage.find(time);
+            }
             let is_wanted = !matches!(stage.until(), Until::Paused | Until::Stopped);
             let state = if is_wanted || stage.is_live() {
                 gst::State::Playing
@@ -165,6 +181,27 @@ impl Stage {
             // The bus has the reason of a failure.
             let _ = stage.pipeline.set_state(state);
         });
+    }
+
+    /// Seeks a frame at or after a time. Without support for it, the video pauses.
+    fn find(&self, time: gst::ClockTime) {
+        let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE | gst::SeekFlags::SEGMENT;
+        let is_sought = self
+            .pipeline
+            .seek_simple(flags, time.saturating_sub(LEAD))
+            .is_ok();
+        if !is_sought {
+            self.tell(Event::Warned("this video cannot be searched".to_owned()));
+        }
+        let mut until = lock(&self.until);
+        // Something else may have been wanted in the meantime.
+        if *until == Until::Seek(time) {
+            *until = if is_sought {
+                Until::Sought(time)
+            } else {
+                Until::Paused
+            };
+        }
     }
 
     /// Runs a function that may wait for the pipeline in a thread of its own, unless the pipeline
@@ -238,6 +275,13 @@ impl Stage {
         // Without an event loop the program is ending.
         let _ = self.events.send_event(event);
     }
+}
+
+/// Returns true if a frame is one before the frame that was sought. If that does not exist, the video
+/// is repeated, and its first frame is still earlier.
+fn is_before(frame: &Frame, sought: gst::ClockTime) -> bool {
+    let before = sought.saturating_sub(LEAD)..sought.saturating_sub(ROUNDING);
+    frame.time.is_some_and(|time| before.contains(&time))
 }
 
 fn ready(message: &gst::StructureRef) -> Option<Event> {

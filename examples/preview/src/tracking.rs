@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The tracking pipeline: plays the video, and passes its newest frame on.
+//! The tracking pipeline: plays the video, and passes its newest frame on, with its faces.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facetrack::engine::EngineKind;
+use facetrack::gain::Gains;
 use gst::prelude::*;
 use winit::event_loop::EventLoopProxy;
 
 use crate::drawing::Drawing;
+use crate::neutral::NeutralFaces;
 use crate::outputs::Outputs;
 use crate::pipelines::{Event, element};
+use crate::record::Record;
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// Elements after the source. The video is rotated as its tag says. It is mirrored before text is
-/// drawn, so that the text stays readable.
-const TRACKING: &str = "videoconvert ! videoflip video-direction=auto ! queue ! videoflip name=mirror ! \
-                        facetrack name=track post-messages=on-change ! \
-                        appsink name=newest max-buffers=1 drop=true";
+/// Elements after the source. The video is rotated as its tag says.
+const UPRIGHT: &str = "videoconvert ! videoflip video-direction=auto ! queue";
+
+/// The elements that find faces. The video is mirrored before text is drawn, so that the text stays
+/// readable.
+const TRACKING: &str = "videoflip name=mirror ! facetrack name=track post-messages=on-change";
+
+/// The element that reads faces from a record. Their positions are those in a video that is not
+/// mirrored.
+const RECORD: &str = "trackjsonload name=load";
 
 /// The sink, which by default passes frames on when they are due.
 pub const NEWEST: &str = "newest";
@@ -29,14 +38,24 @@ const ANALYSIS: [&str; 5] = ["detection", "landmarks", "track", "smooth", "compl
 /// Settings at the start.
 pub struct Options<'a> {
     pub engine: Option<&'a str>,
+    pub gains: &'a Gains,
     pub freeze_at: Option<gst::ClockTime>,
+    /// The record to show, instead of tracking.
+    pub record: Option<&'a Record>,
 }
 
-/// A tracked video.
+/// A video with faces.
 pub struct Tracking {
     stage: Arc<Stage>,
+    /// `None` if the faces are those of a record.
+    analysis: Option<Analysis>,
+}
+
+/// The elements that find faces.
+pub struct Analysis {
     track: gst::Element,
     mirror: gst::Element,
+    neutral_faces: NeutralFaces,
 }
 
 impl Tracking {
@@ -50,27 +69,25 @@ impl Tracking {
         shown: (Drawing, Outputs),
         events: EventLoopProxy<Event>,
     ) -> Result<Self, Box<dyn Error>> {
-        let pipeline = source.pipeline(TRACKING)?;
-        let track = element(&pipeline, "track");
-        if let Some(engine) = options.engine {
-            track.set_property("engine", engine);
-        }
-        if options.freeze_at.is_none() {
-            // Files are played at their own speed, too.
-            track.set_property_from_str("late-frames", "hold");
-        }
-        let mirror = element(&pipeline, "mirror");
+        let faces = options.record.map_or(TRACKING, |_| RECORD);
+        let sink = format!("appsink name={NEWEST} max-buffers=1 drop=true");
+        let pipeline = source.pipeline(&format!("{UPRIGHT} ! {faces} ! {sink}"))?;
+        let analysis = match options.record {
+            Some(record) => {
+                let path = record.path.to_string_lossy();
+                element(&pipeline, "load").set_property("location", &*path);
+                None
+            }
+            None => Some(Analysis::new(&pipeline, source, options)?),
+        };
         let until = options.freeze_at.map_or(Until::Forever, Until::Time);
         let stage = Stage::new(pipeline, source, until, shown, events);
-        let tracking = Self {
-            stage,
-            track,
-            mirror,
-        };
-        if source.is_mirror() {
-            tracking.flip();
-        }
-        Ok(tracking)
+        Ok(Self { stage, analysis })
+    }
+
+    /// The elements that find faces; `None` if the faces are those of a record.
+    pub fn analysis(&self) -> Option<&Analysis> {
+        self.analysis.as_ref()
     }
 
     /// Starts to load and play. Events report the result.
@@ -90,7 +107,8 @@ impl Tracking {
 
     /// Returns true if the video is paused or about to pause.
     pub fn is_paused(&self) -> bool {
-        self.stage.until() == Until::Paused
+        let until = self.stage.until();
+        matches!(until, Until::Paused | Until::Seek(_) | Until::Sought(_))
     }
 
     /// Pauses or resumes.
@@ -105,6 +123,36 @@ impl Tracking {
     /// Advances by a frame.
     pub fn step(&self) {
         self.stage.change(Until::Time(gst::ClockTime::ZERO));
+    }
+
+    /// Goes to the first frame at or after a time of the video, and pauses there.
+    pub fn jump(&self, time: gst::ClockTime) {
+        self.stage.change(Until::Seek(time));
+    }
+}
+
+impl Analysis {
+    fn new(
+        pipeline: &gst::Pipeline,
+        source: &Source,
+        options: &Options<'_>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let analysis = Self {
+            track: element(pipeline, "track"),
+            mirror: element(pipeline, "mirror"),
+            neutral_faces: NeutralFaces::new()?,
+        };
+        let engine = options.engine.unwrap_or(EngineKind::default().name());
+        analysis.set_engine(engine);
+        analysis.set_gains(options.gains);
+        if options.freeze_at.is_none() {
+            // Files are played at their own speed, too.
+            analysis.track.set_property_from_str("late-frames", "hold");
+        }
+        if source.is_mirror() {
+            analysis.flip();
+        }
+        Ok(analysis)
     }
 
     /// Turns the mirror on or off.
@@ -122,7 +170,14 @@ impl Tracking {
 
     /// Requests another engine, which is loaded while the present one keeps running.
     pub fn set_engine(&self, engine: &str) {
+        self.neutral_faces.apply(&self.track, engine);
         self.track.set_property("engine", engine);
+    }
+
+    /// Sets the gains of blendshapes.
+    pub fn set_gains(&self, gains: &Gains) {
+        self.track
+            .set_property("blendshape-gain", gains.to_string());
     }
 
     /// Takes the faces of the next frame as neutral.

@@ -5,31 +5,48 @@ use std::error::Error;
 use std::rc::Rc;
 use std::time::Instant;
 
+use facetrack::findings::Finding;
 use facetrack::printable::Line;
+use gst::ClockTime;
 use gstfacetrack::meta::FaceTrackMeta;
 use winit::application::ApplicationHandler;
 use winit::dpi::LogicalSize;
 use winit::event::{ElementState, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
+use winit::platform::x11::WindowAttributesExtX11;
 use winit::window::{Window, WindowId};
 
-use crate::controls::{Wish, engine_after, help, wish};
-use crate::drawing::{Drawing, fit};
+use crate::controls::{Seek, Wish, engine_after, help, wish};
+use crate::drawing::{Drawing, Frame, fit};
+use crate::faders::Faders;
 use crate::gauge::{Figures, Gauge};
 use crate::notice::Notice;
 use crate::outputs::Outputs;
 use crate::pipelines::Event;
+use crate::record::{Order, Record};
 use crate::screen::Screen;
-use crate::tracking::Tracking;
+use crate::tracking::{Analysis, Tracking};
+
+/// Name by which a desktop finds the entry and the icon of the program.
+const APPLICATION: &str = "invalid.gst_plugin_facetrack.preview";
+
+/// Name of the program.
+const PROGRAM: &str = "facetrack-preview";
 
 /// Maximum initial size of the window.
 const FIRST_SIZE: [u32; 2] = [1280, 720];
+
+/// The answer to keys of the analysis if the faces are those of a record.
+const NO_ANALYSIS: &str = "this key has no effect on a record";
 
 /// The program.
 pub struct Preview {
     tracking: Tracking,
     drawing: Drawing,
     outputs: Outputs,
+    faders: Faders,
+    /// The record whose faces are shown.
+    record: Option<Record>,
     /// `None` before the first frame.
     view: Option<View>,
     gauge: Gauge,
@@ -51,12 +68,20 @@ struct View {
 }
 
 impl Preview {
-    pub fn new(tracking: Tracking, drawing: Drawing, outputs: Outputs) -> Self {
+    pub fn new(
+        tracking: Tracking,
+        drawing: Drawing,
+        outputs: Outputs,
+        faders: Faders,
+        record: Option<Record>,
+    ) -> Self {
         Self {
             notice: Notice::new(drawing.clone()),
             tracking,
             drawing,
             outputs,
+            faders,
+            record,
             view: None,
             gauge: Gauge::default(),
             figures: None,
@@ -80,8 +105,10 @@ impl Preview {
     fn open(&mut self, events: &ActiveEventLoop, frame: [u32; 2]) -> Result<(), Box<dyn Error>> {
         let [width, height] = fit(frame, FIRST_SIZE);
         let attributes = Window::default_attributes()
-            .with_title("facetrack preview")
+            .with_title("Face Tracking Preview")
             .with_inner_size(LogicalSize::new(width, height));
+        // Wayland has the same name.
+        let attributes = WindowAttributesExtX11::with_name(attributes, APPLICATION, PROGRAM);
         let window = Rc::new(events.create_window(attributes)?);
         let screen = Screen::new(events.owned_display_handle(), window.clone())?;
         self.drawing.resize(window.inner_size().into());
@@ -116,6 +143,7 @@ impl Preview {
                 eprintln!("{}", Line(&text));
                 self.notice.show(&text);
             }
+            Event::Searched(findings) => self.keep_findings(findings),
             Event::Ended => self.notice.show("The video is over."),
             Event::Failed(text) => self.fail(events, text),
         }
@@ -126,8 +154,10 @@ impl Preview {
         match wish {
             Wish::Quit => events.exit(),
             Wish::Pause => self.pause(Tracking::toggle),
-            Wish::Step => self.pause(Tracking::step),
-            Wish::Mirror => self.tracking.flip(),
+            Wish::Step => self.step(),
+            Wish::Seek(seek) => self.seek(seek),
+            Wish::Finding(order) => self.find(order),
+            Wish::Mirror => self.analyze(Analysis::flip),
             Wish::Help => self.notice.show(&help()),
             Wish::NextEngine => self.change_engine(engine_after(&self.wanted, 1)),
             Wish::PreviousEngine => self.change_engine(engine_after(&self.wanted, -1)),
@@ -136,8 +166,91 @@ impl Preview {
             Wish::Send => self.output(Outputs::toggle_sending),
             Wish::Record => self.output(Outputs::toggle_recording),
             Wish::Neutral => {
-                self.tracking.set_neutral();
                 self.notice.show("the next half second is the neutral face");
+                self.analyze(Analysis::set_neutral);
+            }
+            Wish::SelectGain(steps) => self.set_gain(|faders| faders.select(steps)),
+            Wish::ChangeGain(steps) => self.set_gain(|faders| faders.change(steps.into())),
+        }
+    }
+
+    /// Changes something of the analysis, unless the faces are those of a record.
+    fn analyze(&mut self, change: impl FnOnce(&Analysis)) {
+        match self.tracking.analysis() {
+            Some(analysis) => change(analysis),
+            None => self.notice.show(NO_ANALYSIS),
+        }
+    }
+
+    /// Changes or selects a gain, and shows it.
+    fn set_gain(&mut self, change: impl FnOnce(&mut Faders)) {
+        change(&mut self.faders);
+        let text = self.faders.text();
+        println!("{text}");
+        self.notice.show(&text);
+        let gains = self.faders.gains;
+        self.analyze(|analysis| analysis.set_gains(&gains));
+    }
+
+    /// Shows the next frame. The faces of a record do not depend on the frames before, so that it can
+    /// be sought: a video that plays and pauses may leave out frames.
+    fn step(&mut self) {
+        let now = self.drawing.frame().and_then(|frame| frame.time);
+        let next = |record: &Record| record.after(now?);
+        match self.record.as_ref().and_then(next) {
+            Some(time) => self.pause(|tracking| tracking.jump(time)),
+            None => self.pause(Tracking::step),
+        }
+    }
+
+    /// Goes to another frame of a file.
+    fn seek(&mut self, seek: Seek) {
+        if self.tracking.is_live() {
+            return self.notice.show("a live video has no other frames");
+        }
+        let frame = self.drawing.frame();
+        let target = frame.and_then(|frame| self.target(&frame, seek));
+        if let Some(time) = target {
+            self.pause(|tracking| tracking.jump(time));
+        }
+    }
+
+    fn keep_findings(&mut self, findings: Vec<Finding>) {
+        let text = format!("findings in the record: {}", findings.len());
+        println!("{text}");
+        self.notice.show(&text);
+        if let Some(record) = &mut self.record {
+            record.findings = findings;
+        }
+    }
+
+    /// Goes to another finding, and describes it.
+    fn find(&mut self, order: Order) {
+        let now = self.drawing.frame().and_then(|frame| frame.time);
+        let found = |record: &Record| record.finding(now?, order);
+        let Some((time, number, text)) = self.record.as_ref().and_then(found) else {
+            return self.notice.show("no further finding");
+        };
+        println!("frame {number}: {}", Line(&text));
+        self.notice.show(&format!("frame {number}: {text}"));
+        self.pause(|tracking| tracking.jump(time));
+    }
+
+    /// The time of another frame than this one.
+    fn target(&self, frame: &Frame, seek: Seek) -> Option<ClockTime> {
+        let now = frame.time?;
+        match (seek, &self.record) {
+            (Seek::Back, Some(record)) => record.before(now),
+            // Between the frame before and the one before that.
+            (Seek::Back, None) => Some(now.saturating_sub(frame.period? * 3 / 2)),
+            (Seek::Start, _) => Some(ClockTime::ZERO),
+            (Seek::By(seconds), _) => {
+                let distance = ClockTime::from_seconds(seconds.unsigned_abs());
+                Some(if seconds < 0 {
+                    now.saturating_sub(distance)
+                } else {
+                    now + distance
+                })
             }
         }
     }
@@ -150,7 +263,7 @@ impl Preview {
         self.entitle();
     }
 
-    fn pause(&mut self, change: fn(&Tracking)) {
+    fn pause(&mut self, change: impl FnOnce(&Tracking)) {
         change(&self.tracking);
         self.gauge.pause();
         self.entitle();
@@ -158,7 +271,10 @@ impl Preview {
     }
 
     fn change_engine(&mut self, name: &str) {
-        self.tracking.set_engine(name);
+        let Some(analysis) = self.tracking.analysis() else {
+            return self.notice.show(NO_ANALYSIS);
+        };
+        analysis.set_engine(name);
         name.clone_into(&mut self.wanted);
         if name == self.engine {
             return self.notice.show("");
@@ -217,7 +333,9 @@ impl Preview {
         let report = frame.sample.buffer().and_then(FaceTrackMeta::from_buffer);
         if let (Some(time), Some(report)) = (frame.time, report) {
             let (engine, faces) = (&report.source.engine, report.faces.len());
-            println!("paused at {time}: {engine}, faces: {faces}");
+            let number = self.record.as_ref().and_then(|record| record.number(time));
+            let number = number.map_or_else(String::new, |number| format!("frame {number}, "));
+            println!("paused at {time}: {number}{engine}, faces: {faces}");
         }
         self.entitle();
     }
@@ -227,7 +345,13 @@ impl Preview {
         let Some(view) = &self.view else {
             return;
         };
-        let mut title = format!("{} on {}", self.engine, self.tracking.device());
+        let mut title = match (self.tracking.analysis(), &self.record) {
+            (Some(analysis), _) => format!("{} on {}", self.engine, analysis.device()),
+            (None, record) => record
+                .iter()
+                .map(|it| it.path.display().to_string())
+                .collect(),
+        };
         if let Some(Figures { fps, age }) = self.figures {
             let delay = if self.tracking.is_live() {
                 "old"
@@ -236,7 +360,7 @@ impl Preview {
             };
             title += &format!(", {fps:.1} fps, {} ms {delay}", age.as_millis());
         }
-        if let Some(cost) = self.tracking.cost() {
+        if let Some(cost) = self.tracking.analysis().and_then(Analysis::cost) {
             title += &format!(", {:.1} ms tracking", cost.as_secs_f64() * 1e3);
         }
         title += &self.outputs.title();
@@ -277,9 +401,8 @@ impl ApplicationHandler<Event> for Preview {
                 is_synthetic: false,
                 ..
             } if event.state == ElementState::Pressed => {
-                // A held key repeats, which only suits steps: it would turn a setting off again.
                 let wish = wish(&event.logical_key);
-                if let Some(wish) = wish.filter(|wish| !event.repeat || *wish == Wish::Step) {
+                if let Some(wish) = wish.filter(|wish| !event.repeat || wish.repeats()) {
                     self.fulfil(events, wish);
                 }
             }

@@ -10,6 +10,7 @@ mod docs;
 
 use std::net::UdpSocket;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::common::rotated::{self, ROTATIONS};
@@ -40,6 +41,9 @@ const CLEAR: f32 = 8.0;
 
 /// By this time a key that is down has repeated itself often: the server begins after 660 ms.
 const REPEATED: Duration = Duration::from_secs(2);
+
+/// Time for the search of a record of seconds.
+const SEARCHED: Duration = Duration::from_secs(1);
 
 /// Time at which the video pauses first, s.
 const PAUSE: &str = "1.5";
@@ -599,7 +603,7 @@ fn keys_start_and_stop_the_outputs() {
     let arguments = [
         "--send",
         &format!("protocol=ifacialmocap port={port}"),
-        "--record",
+        "--save",
         &record.to_string_lossy(),
         &files.clip.to_string_lossy(),
     ];
@@ -641,15 +645,29 @@ fn keys_start_and_stop_the_outputs() {
     }
 }
 
+/// Presses a key until the record at a path contains a face with words, and finishes it. Returns it.
+fn recorded(preview: &mut Preview<'_>, path: &Path, words: &str) -> serde_json::Value {
+    let mut partial = path.to_owned().into_os_string();
+    partial.push(".partial");
+    let has_words = |text: String| text.contains(words);
+    while !std::fs::read_to_string(&partial).is_ok_and(has_words) {
+        preview.listen();
+    }
+    preview.press("r");
+    preview.wait_for("recorded ");
+    let text = std::fs::read(path).expect("a record");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
 #[test]
-fn a_key_sets_the_neutral_face() {
+fn the_neutral_face_is_kept_for_the_session() {
     let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
     let record = folder.path().join("face.json");
     let arguments = [
-        "--record",
+        "--save",
         &record.to_string_lossy(),
         &files.clip.to_string_lossy(),
     ];
@@ -658,16 +676,164 @@ fn a_key_sets_the_neutral_face() {
     preview.press("r");
     preview.wait_for("recording ");
     preview.press("n");
-    let partial = folder.path().join("face.json.partial");
-    while !std::fs::read_to_string(&partial)
-        .is_ok_and(|text| text.contains("blendshapes_corrected"))
-    {
-        preview.listen();
-    }
-    preview.press("r");
-    preview.wait_for("recorded ");
-    let text = std::fs::read(&record).expect("a record");
-    let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let json = recorded(&mut preview, &record, "blendshapes_corrected");
     let first = json["metadata"]["corrected_from"].as_u64();
     assert!(first.is_some_and(|first| first > 1), "{first:?}");
+
+    // An engine without blendshapes in between.
+    preview.press("3");
+    preview.wait_for("opencv-yunet on cpu");
+    preview.press("1");
+    preview.wait_for("mediapipe on cpu");
+    preview.press("r");
+    preview.wait_for("recording ");
+    let again = folder.path().join("face-2.json");
+    let json = recorded(&mut preview, &again, "blendshapes_corrected");
+    assert_eq!(json["metadata"]["corrected_from"], 1);
+}
+
+#[test]
+fn gains_are_set_by_an_option_and_by_keys() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("face.json");
+    let arguments = [
+        "--gain=jawOpen=0,mouthSmileLeft=2",
+        "--save",
+        &record.to_string_lossy(),
+        &files.clip.to_string_lossy(),
+    ];
+    let mut preview = Preview::start(files.given_to(Tool::new(PREVIEW)), &desktop, &arguments);
+    preview.wait_for_title(&["mediapipe", "fps"]);
+    preview.press("r");
+    preview.wait_for("recording ");
+    let json = recorded(&mut preview, &record, "blendshapes_corrected");
+    let face = &json["frames"][0]["tracked_objects"][0];
+    let [before, after] = ["blendshapes_raw", "blendshapes"].map(|key| &face[key]);
+    assert_eq!(after["jawOpen"], 0.0);
+    assert!(before["jawOpen"].as_f64() > Some(0.0), "{before}");
+    let [before, after] = [before, after].map(|it| it["mouthSmileLeft"].as_f64());
+    let want = (2.0 * before.expect("a value")).min(1.0);
+    assert!((after.expect("a value") - want).abs() < 1e-3, "{after:?}");
+    for (key, gain) in [
+        ('=', "0.1"),
+        ('=', "0.2"),
+        ('-', "0.1"),
+        ('-', "0.0"),
+        ('-', "0.0"),
+    ] {
+        preview.press(&key.to_string());
+        let line = preview.wait_for("gain of ");
+        assert_eq!(line, format!("gain of jawOpen: {gain}"));
+    }
+}
+
+/// A face that is missing for some frames.
+const SCRIPT: &str = "face dx=0.004 to=20; face dx=0.004 from=26; landmarks";
+
+/// The first of these frames, from 1.
+const MISSING: u64 = 22;
+
+/// Records a scripted face over a video, so that nothing but the record has its landmarks.
+fn write_record(clip: &Path, record: &Path) {
+    common::init();
+    let elements = format!(
+        "filesrc location={} ! decodebin ! videoconvert ! facetrack engine=scripted script=\"{SCRIPT}\" \
+         ! trackjsonsink verbose=true location={}",
+        clip.display(),
+        record.display()
+    );
+    common::play_to_end(&gst::parse::launch(&elements).expect("a good description"));
+}
+
+#[test]
+fn a_record_is_shown_frame_by_frame() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("clip.json");
+    write_record(&files.clip, &record);
+    let arguments = [
+        "--layers=points",
+        "--freeze-at",
+        PAUSE,
+        "--record",
+        &record.to_string_lossy(),
+        &files.clip.to_string_lossy(),
+    ];
+    let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, &arguments);
+    let number = |line: String| {
+        assert!(line.ends_with(": 1") && line.contains("scripted"), "{line}");
+        let number = line
+            .split("frame ")
+            .nth(1)
+            .and_then(|text| text.split(',').next());
+        let number = number.and_then(|text| text.parse::<u64>().ok());
+        number.unwrap_or_else(|| panic!("{line}"))
+    };
+    let first = number(preview.wait_for("paused at "));
+    let frames =
+        common::player::track(&files.clip, &format!("engine=scripted script=\"{SCRIPT}\""));
+    for (key, want) in [
+        (",", first - 1),
+        (",", first - 2),
+        (",", first - 3),
+        (".", first - 2),
+        (".", first - 1),
+        (",", first - 2),
+    ] {
+        preview.press(key);
+        assert_eq!(number(preview.wait_for("paused at ")), want, "{key}");
+        let report = &frames[want as usize - 1];
+        preview.shot_with("landmarks", |shot| {
+            face_color(shot, &Places::in_shot(report, shot).landmarks).is_some()
+        });
+    }
+    let line = loop {
+        // It has no effect before the record was searched.
+        preview.press("z");
+        let words = format!("frame {MISSING}: ");
+        if let Ok(line) = preview.running.line_with(&words, SEARCHED) {
+            break line;
+        }
+    };
+    assert!(line.contains("missing"), "{line}");
+    let line = preview.wait_for("paused at ");
+    assert!(
+        line.ends_with(&format!("frame {MISSING}, scripted, faces: 0")),
+        "{line}"
+    );
+    // Keys of the analysis do nothing.
+    preview.press("2nfq");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
+}
+
+#[test]
+fn records_that_cannot_be_shown_are_refused() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let clip = files.clip.to_string_lossy();
+    let none = files.clip.with_extension("json");
+    let none = none.to_string_lossy();
+    for (arguments, reason) in [
+        (&["--record", &*none, &*clip][..], "No such file"),
+        (
+            &["--record", &*clip, &*clip],
+            "The file was not written by trackjsonsink",
+        ),
+        (&["--record", &*none], "required arguments"),
+        (
+            &["--record", &*none, "--gain=jawOpen=2", &*clip],
+            "cannot be used with",
+        ),
+        (&["--gain=jaw=2", &*clip], "\"jaw\" is not a blendshape"),
+    ] {
+        let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, arguments);
+        preview.wait_for(reason);
+        assert!(!preview.running.ends(PATIENCE), "{arguments:?}");
+    }
 }

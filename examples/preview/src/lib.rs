@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MPL-2.0
+//! The program `facetrack-preview`: shows a camera or another video with its tracked faces, or with
+//! those of a record.
+//!
+//! Two pipelines, so that the picture can be drawn again with other layers or at another size while
+//! the video is paused:
+//!
+//! ```text
+//! tracking  source ! … ! facetrack or trackjsonload ! appsink      the newest frame is kept
+//! drawing   appsrc ! videoconvertscale ! facetrackoverlay ! textoverlay ! appsink      at the size of the window
+//! ```
+//!
+//! Nothing waits for the window: newer frames and pictures replace those that it has not shown yet.
+
+mod controls;
+mod drawing;
+mod faders;
+mod gauge;
+mod neutral;
+mod notice;
+mod outputs;
+mod pipelines;
+mod record;
+mod screen;
+mod source;
+mod stage;
+mod tracking;
+mod window;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgMatches, Command};
+use facetrack::gain::Gains;
+use facetrack::printable::Line;
+use winit::event_loop::{EventLoop, EventLoopProxy};
+
+use drawing::Drawing;
+use faders::Faders;
+use outputs::Outputs;
+use pipelines::Event;
+use record::Record;
+use source::Source;
+use tracking::{Options, Tracking};
+use window::Preview;
+
+/// Runs the program with the arguments of the process.
+pub fn run() -> ExitCode {
+    match show(&command_line().get_matches()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("facetrack-preview: {}", Line(error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The command line of the program.
+pub fn command_line() -> Command {
+    Command::new("facetrack-preview")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Shows a video with its tracked faces in a window")
+        .after_help(controls::help())
+        .arg(Arg::new("source").value_name("SOURCE").help(
+            "A file, /dev/video0, pipewire or pipewire:<target>, rtsp://…, or another URI; without it the first camera, \
+             or the sample clip where there is none",
+        ))
+        .arg(
+            Arg::new("engine")
+                .long("engine")
+                .help("Engine to begin with: facetrack's property of that name"),
+        )
+        .arg(
+            Arg::new("layers")
+                .long("layers")
+                .help("Layers to begin with, such as boxes+mesh: facetrackoverlay's property of that name"),
+        )
+        .arg(
+            Arg::new("send")
+                .long("send")
+                .value_name("PROPERTIES")
+                .default_value("protocol=vmc")
+                .help("Receiver of the key u: properties of trackudpsink, such as \"protocol=livelink host=192.168.1.5\""),
+        )
+        .arg(
+            Arg::new("save")
+                .long("save")
+                .value_name("FILE")
+                .default_value("preview.json")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("First record of the key r; others get a number"),
+        )
+        .arg(
+            Arg::new("record")
+                .long("record")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .requires("source")
+                .conflicts_with_all(["engine", "gain"])
+                .help("Record of this video to show, instead of tracking its faces"),
+        )
+        .arg(
+            Arg::new("gain")
+                .long("gain")
+                .value_name("CHANNEL=FACTOR,…")
+                .value_parser(|list: &str| list.parse::<Gains>())
+                .help("Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain"),
+        )
+        .arg(
+            Arg::new("freeze-at")
+                .long("freeze-at")
+                .value_name("SECONDS")
+                .value_parser(seconds)
+                .help("Pause when the video gets there; until then all frames of a file are analysed, however long that takes"),
+        )
+}
+
+/// Searches a record for findings, which may take some seconds.
+fn search(path: PathBuf, events: EventLoopProxy<Event>) {
+    std::thread::spawn(move || {
+        let found = record::findings(&path).map_or_else(Event::Warned, Event::Searched);
+        // Without an event loop the program is ending.
+        let _ = events.send_event(found);
+    });
+}
+
+/// Parses a time of the video.
+fn seconds(text: &str) -> Result<gst::ClockTime, String> {
+    let seconds = text.parse().map_err(|_| "it takes a number of seconds")?;
+    gst::ClockTime::try_from_seconds_f64(seconds)
+        .map_err(|_| "no video has such a time: it takes a number of seconds from 0 on".to_owned())
+}
+
+fn show(arguments: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    gst::init()?;
+    gstfacetrack::plugin_register_static()?;
+    let text = |name| arguments.get_one::<String>(name).map(String::as_str);
+    let source = match text("source") {
+        Some(text) => Source::named(text),
+        None => Source::find()?,
+    };
+    let path = arguments.get_one::<PathBuf>("record");
+    let record = path.map(|path| Record::open(path)).transpose()?;
+    let faders = Faders::new(arguments.get_one("gain").copied().unwrap_or_default());
+    let options = Options {
+        engine: text("engine"),
+        record: record.as_ref(),
+        gains: &faders.gains,
+        freeze_at: arguments.get_one("freeze-at").copied(),
+    };
+
+    let events = EventLoop::with_user_event()
+        .build()
+        .map_err(|error| format!("no window can be opened: {error}"))?;
+    let drawing = Drawing::new(text("layers"), events.create_proxy())?;
+    let save: Option<&PathBuf> = arguments.get_one("save");
+    let outputs = Outputs::new(
+        text("send").unwrap_or_default(),
+        save.ok_or("--save has a default")?,
+        events.create_proxy(),
+    );
+    let shown = (drawing.clone(), outputs.clone());
+    let tracking = Tracking::new(&source, &options, shown, events.create_proxy())?;
+    println!("{}\n\n{}\n", Line(&source), controls::help());
+    if let Some(path) = path {
+        search(path.clone(), events.create_proxy());
+    }
+    let mut preview = Preview::new(tracking, drawing, outputs, faders, record);
+    events.run_app(&mut preview)?;
+    preview.outcome()
+}
