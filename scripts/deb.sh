@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Builds the Debian package, and one with its debug symbols, into the folder `deb` of the builds, with the time of the
+# Builds the Debian packages, and those with their debug symbols, into the folder `deb` of the builds, with the time of the
 # last commit, or of the release where there is no repository.
 # Usage: scripts/deb.sh
 set -eu

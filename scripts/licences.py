@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Prints the crates that the plugin and the commands contain, and the texts of their licences.
+"""Prints the crates that the plugin and the programs contain, and the texts of their licences.
 
 Arguments are those of cargo that choose features. Fails if a crate contains no text of its licence, unless all of it may be used under Apache-2.0,
 whose text is on every Debian system.
@@ -13,14 +13,14 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-PACKAGES = ["gst-plugin-facetrack", "facetrack-cli"]
+PACKAGES = ["gst-plugin-facetrack", "facetrack-cli", "facetrack-preview"]
 # Hack-Regular.txt, OFL.txt and UFL.txt belong to the fonts in epaint_default_fonts.
 TEXT = re.compile(
     r"licen[cs]e|copying|copyright|notice|unlicense|(hack-regular|ofl|ufl)\.txt", re.IGNORECASE
 )
 
 INTRODUCTION = """\
-The plugin and the commands contain Rust's standard library, Copyright (c) The Rust Project
+The plugin and the programs contain Rust's standard library, Copyright (c) The Rust Project
 Contributors, under MIT or Apache-2.0, and the crates below. For a crate without a text of its own,
 Apache-2.0 applies: see /usr/share/common-licenses/Apache-2.0.
 """

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MPL-2.0
-# Tests the Debian package: its files and lintian, then in minimal systems of Debian 12 and 13, in folders, from
-# `apt install` to the record of the sample clip, and what `apt purge` leaves. The measured commands run without a network,
-# so their time contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
+# Tests the Debian packages: their files and lintian, then in minimal systems of Debian 12 and 13, in folders, from
+# `apt install` to the record of the sample clip and to the clip in the window of the preview, and what `apt purge` leaves.
+# The measured commands run without a network, so their time contains no download. Clean systems and downloaded packages are kept under .cache/deb for the next time.
 # Needs Debian 12 and root or sudo.
 # Usage: scripts/test-deb.sh [bookworm] [trixie]
 set -eu
@@ -10,13 +10,16 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/debian-folder.sh
 
-# Seconds from the package to the record, without downloads, and bytes of the plugin.
+# Seconds from the packages to the record, and to the clip in the window, without downloads, and bytes of the plugin.
 MAX_SECONDS=60
 MAX_PLUGIN=6500000
 # Frames of the sample clip, each with one face.
 FRAMES=72
 
 name=gstreamer1.0-facetrack
+preview=facetrack-preview
+# The screen of the preview, which Xvfb keeps in a file.
+screen=1280x800x24
 # Home of the user in the systems.
 home=/home/user
 output=$(realpath -m "${CARGO_TARGET_DIR:-target}/deb")
@@ -45,7 +48,7 @@ prepare() {
         [ ! -e "$settings" ] || as_root cp -r --parents "$settings" "$system"
     done
     in_system apt-get update
-    in_system apt-get install --yes --download-only "/tmp/deb/$file"
+    in_system apt-get install --yes --download-only "/tmp/deb/$file" "/tmp/deb/$preview_file" xvfb
 }
 
 # Makes the system under test a copy of the clean one of release $1.
@@ -109,9 +112,11 @@ check_source() {
 
 check_package() {
     lintian --fail-on error,warning "$output/gst-plugin-facetrack.changes"
-    dpkg-deb --contents "$output/$file" | awk '!/^d/ { print $6 }' | sed "s|$(gcc -print-multiarch)|<architecture>|" | LC_ALL=C sort |
-        diff scripts/deb-contents.txt - || fail "The package does not contain the files in scripts/deb-contents.txt"
-    [ -e "$(echo "$output/$name-dbgsym_"*.deb)" ] || fail "There is no package with debug symbols"
+    for package in "$file" "$preview_file"; do dpkg-deb --contents "$output/$package"; done | awk '!/^d/ { print $6 }' | sed "s|$(gcc -print-multiarch)|<architecture>|" | LC_ALL=C sort |
+        diff scripts/deb-contents.txt - || fail "The packages do not contain the files in scripts/deb-contents.txt"
+    for package in "$name" "$preview"; do
+        [ -e "$(echo "$output/$package-dbgsym_"*.deb)" ] || fail "There is no package with debug symbols of $package"
+    done
     dpkg-deb --fsys-tarfile "$output/$file" | tar -xO "./usr/share/doc/$name/third-party-crates.txt.gz" |
         gunzip | grep --quiet 'Bitstream Vera License' || fail "The licence of the font Hack is missing"
     size=$(dpkg-deb --fsys-tarfile "$output/$file" | tar --list --verbose | awk '/libgstfacetrack.so$/ { print $3 }')
@@ -142,6 +147,34 @@ use() {
     done
 }
 
+# From the bare system to the sample clip with its face in the window: three commands.
+install_and_show() {
+    milliseconds=0
+    files="/tmp/deb/$file /tmp/deb/$preview_file"
+    timed offline sh -c "apt install --yes $files >$home/apt.log || { cat $home/apt.log; exit 1; }"
+    offline apt-get install --yes xvfb >"$cache/xvfb.log"
+    timed offline FACETRACK_MODELS_DIR=$home/fetched facetrack fetch
+    timed show
+    [ "$milliseconds" -le $((MAX_SECONDS * 1000)) ] || fail "More than $MAX_SECONDS s"
+    [ -e "$system/usr/share/man/man1/$preview.1.gz" ] || fail "$preview has no man page"
+}
+
+# Starts the preview, which plays the sample clip, until a screenshot shows it with the drawing of its face. The processes
+# in the system end with its shell.
+show() {
+    as_root mkdir "$system$home/screen"
+    offline DISPLAY=:9 sh -c "
+        Xvfb :9 -screen 0 $screen -fbdir $home/screen &
+        until [ -e /tmp/.X11-unix/X9 ]; do sleep 0.1; done
+        $preview &
+        until [ -e $home/seen ]; do sleep 0.1; done" >"$cache/preview.log" 2>&1 &
+    as_root scripts/screenshot.py "$system$home/screen/Xvfb_screen0" "$output/preview.png" $MAX_SECONDS &&
+        seen=true || seen=false
+    as_root touch "$system$home/seen"
+    wait $!
+    $seen || fail "$(cat "$cache/preview.log")"
+}
+
 test_release() {
     echo "=== $1"
     prepare "$1"
@@ -157,11 +190,19 @@ test_release() {
     diff "$cache/expected" "$cache/left" || fail "The package leaves files, or takes files of others with it"
     results="$results$1: $milliseconds ms from the package to the record
 "
+    as_root rm -rf "$cache/fetched"
+    as_root mv "$system$home/fetched" "$cache/fetched"
+    renew "$1"
+    as_root mv "$cache/fetched" "$system$home/fetched"
+    install_and_show
+    results="$results$1: $milliseconds ms from the packages to the clip in the window
+"
 }
 
-scripts/system-packages.sh appstream build-essential debhelper debootstrap lintian util-linux
+scripts/system-packages.sh appstream build-essential debhelper debootstrap desktop-file-utils lintian util-linux
 scripts/deb.sh
 file=$(cd "$output" && echo "${name}"_*.deb)
+preview_file=$(cd "$output" && echo "${preview}"_*.deb)
 results=
 check_package
 check_source
