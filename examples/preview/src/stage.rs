@@ -121,7 +121,8 @@ impl Stage {
         let newest = newest.downcast::<gst_app::AppSink>().expect("an appsink");
         let mut number = 0;
         let take = move |sink: &gst_app::AppSink| {
-            let sample = sink.pull_sample().map_err(|_| gst::FlowError::Eos)?;
+            // The sink reuses its sample, which nothing else may hold then.
+            let sample = sink.pull_sample().map_err(|_| gst::FlowError::Eos)?.copy();
             if let Some(stage) = stage.upgrade() {
                 outputs.push(&sample);
                 stage.hand_on(sample, &mut number, &drawing);

@@ -734,7 +734,7 @@ fn gains_are_set_by_an_option_and_by_keys() {
 const SCRIPT: &str = "face dx=0.004 to=20; face dx=0.004 from=26; landmarks";
 
 /// The first of these frames, from 1.
-const MISSING: u64 = 22;
+const MISSING: u64 = 21;
 
 /// Records a scripted face over a video, so that nothing but the record has its landmarks.
 fn write_record(clip: &Path, record: &Path) {
