@@ -221,11 +221,11 @@ test-old-cpu: test-packages ## Test the engines on emulated processors without A
 	$(OLD_CPU)='qemu-x86_64 -cpu Nehalem' cargo test --locked --package facetrack --test engines -- $(PARITY)
 	$(OLD_CPU)='qemu-x86_64 -cpu qemu64' cargo test --locked --package facetrack --test engines -- $(PARITY)
 
-deb: packages ## Build the Debian packages into target/deb
-	scripts/system-packages.sh appstream build-essential debhelper desktop-file-utils $(ANALYTICS)
+deb: packages ## Build the Debian package into target/deb
+	scripts/system-packages.sh appstream build-essential debhelper $(ANALYTICS)
 	scripts/deb.sh
 
-test-deb: packages ## Install and use the Debian packages in bare Debian 12 and 13 folders (Debian 12, root or sudo)
+test-deb: packages ## Install and use the Debian package in bare Debian 12 and 13 folders (Debian 12, root or sudo)
 	scripts/test-deb.sh
 
 test-install: packages ## Compare what cargo-c and meson install, and link the plugin into a program in C

@@ -29,6 +29,7 @@ clean() {
     rm -f debian/changelog
 }
 
+scripts/system-packages.sh desktop-file-utils
 rm -rf "$output"
 mkdir -p "$output"
 trap clean EXIT
