@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use facetrack::findings::{Finding, Findings};
 use facetrack::overlay::Rgb;
 use facetrack::replay::{Replay, Times};
 use facetrack_assets::file::is_same;
@@ -89,22 +90,26 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
         out: out.as_deref().unwrap_or(&beside),
     };
     let mut summary = arguments.plot.clone().map(Summary::new);
-    view.write(summary.as_mut())?;
+    let findings = view.write(summary.as_mut())?;
     if let Some(summary) = summary {
         let elapsed = arguments.seconds;
         let elapsed = elapsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         output::print(format_args!("{}\n", summary.text(elapsed)))?;
     }
-    output::print_line(format_args!("Open {} in a browser", view.out.display()))?;
+    let findings = output::counted(findings as u64, "finding");
+    output::print_line(format_args!(
+        "{findings}. Open {} in a browser",
+        view.out.display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl View<'_> {
-    /// Writes the page.
+    /// Writes the page, and returns the number of findings.
     ///
     /// # Errors
     /// Returns an error if the record or the video cannot be read, or the page cannot be written.
-    fn write(self, summary: Option<&mut Summary>) -> Result<(), Box<dyn Error>> {
+    fn write(self, summary: Option<&mut Summary>) -> Result<usize, Box<dyn Error>> {
         let at = |error: String| format!("{}: {error}", self.record.display());
         let mut replay = faces::open(self.record).map_err(at)?;
         if is_same(self.record, self.out) {
@@ -121,8 +126,8 @@ impl View<'_> {
         let page = RecordPage::begin(BufWriter::new(replacement.file()?), &title);
         let mut page = page.map_err(StoreError::at(self.out))?;
         let mut columns = Columns::default();
-        add_frames(&mut replay, &mut columns, &mut page, summary)
-            .map_err(|error| at(error.to_string()))?;
+        let findings = add_frames(&mut replay, &mut columns, &mut page, summary);
+        let findings = findings.map_err(|error| at(error.to_string()))?;
         for (name, numbers) in columns.named() {
             page.add(&name, numbers).map_err(StoreError::at(self.out))?;
         }
@@ -130,9 +135,12 @@ impl View<'_> {
         describe(&mut header, &replay);
         header["title"] = title.into();
         header["video"] = video.into();
+        let name = self.video.and_then(Path::file_name);
+        header["videoName"] = name.map(|name| name.to_string_lossy()).into();
+        header["findings"] = findings.iter().map(described).collect();
         page.finish(&header).map_err(StoreError::at(self.out))?;
         replacement.finish().map_err(StoreError::at(self.out))?;
-        Ok(())
+        Ok(findings.len())
     }
 
     /// The link to the video.
@@ -155,7 +163,8 @@ fn add_frames(
     columns: &mut Columns,
     page: &mut RecordPage<BufWriter<File>>,
     mut summary: Option<&mut Summary>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Vec<Finding>, Box<dyn Error>> {
+    let mut findings = Findings::new(replay.fps());
     let frames: Vec<_> = replay.frames().collect();
     let fps = replay.fps().unwrap_or(ANY_FPS);
     if let Some(summary) = &mut summary {
@@ -167,6 +176,7 @@ fn add_frames(
         let by_rate = number.saturating_sub(1) as f64 / fps * 1e6;
         let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
         columns.add(number, time, report.as_ref());
+        findings.add(number, pts, report.as_ref());
         if let Some(summary) = &mut summary {
             summary.add(place, report.as_ref());
         }
@@ -175,7 +185,20 @@ fn add_frames(
             page.add(&format!("points-{}", place / PART_FRAMES), &part)?;
         }
     }
-    Ok(())
+    Ok(findings.finish())
+}
+
+/// A finding for the page.
+fn described(finding: &Finding) -> Json {
+    let Finding {
+        kind,
+        face,
+        first,
+        last,
+        text,
+        ..
+    } = finding;
+    json!({"kind": kind, "face": face, "first": first.number, "last": last.number, "text": text})
 }
 
 /// Adds the properties of the record to the header of its columns.
@@ -186,4 +209,102 @@ fn describe(header: &mut Json, replay: &Replay<File>) {
     // The first frame of the video has the time 0; earlier records have times of buffers.
     header["startsAtZero"] = matches!(replay.times(), Times::Stream(_)).into();
     header["palette"] = json!(Rgb::PALETTE.map(|Rgb(color)| color));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACE: &str = r#""centroid_x":3,"centroid_y":3,"bbox_xmin":1,"bbox_ymin":1,"bbox_width":4,"bbox_height":4,"confidence":0.5"#;
+
+    /// A folder with a record of three frames.
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let face = |id: u32, jaw: f32| {
+            format!(r#"{{"id":"obj_{id}",{FACE},"blendshapes":{{"jawOpen":{jaw}}}}}"#)
+        };
+        let frames = [
+            String::new(),
+            face(2, 0.1) + "," + &face(1, 0.5),
+            face(1, 0.25),
+        ];
+        let frames = std::iter::zip(1.., frames)
+            .map(|(number, faces)| format!(r#"{{"frame":{number},"tracked_objects":[{faces}]}}"#));
+        let text = format!(
+            r#"{{"metadata":{{"fps":25.0,"tracking_engine":"mediapipe"}},"frames":[{}]}}"#,
+            frames.collect::<Vec<_>>().join(",")
+        );
+        fs::write(folder.path().join("clip.json"), text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn only_a_page_is_replaced() {
+        let folder = folder();
+        let [record, out, missing] =
+            ["clip.json", "clip.html", "missing.mp4"].map(|name| folder.path().join(name));
+        let view = View {
+            record: &record,
+            video: None,
+            out: &out,
+        };
+        view.write(None).unwrap();
+        view.write(None).unwrap();
+        let page = fs::read_to_string(&out).unwrap();
+        for (view, reason) in [
+            (
+                View {
+                    out: &record,
+                    ..view
+                },
+                "--out is the record",
+            ),
+            (
+                View {
+                    video: Some(&missing),
+                    ..view
+                },
+                "missing.mp4: No such file",
+            ),
+        ] {
+            let error = view.write(None).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert_eq!(fs::read_to_string(&out).unwrap(), page);
+        }
+        fs::write(&out, "my notes").unwrap();
+        let error = view.write(None).unwrap_err().to_string();
+        assert!(
+            error.contains("it exists, and is no page of facetrack view"),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(&out).unwrap(), "my notes");
+    }
+
+    #[test]
+    fn a_summary_counts_frames_and_faces_and_draws_a_curve() {
+        let folder = folder();
+        let [record, out] = ["clip.json", "clip.html"].map(|name| folder.path().join(name));
+        let view = View {
+            record: &record,
+            video: None,
+            out: &out,
+        };
+        let text = |channel: &str| {
+            let mut summary = Summary::new(channel.to_owned());
+            view.write(Some(&mut summary)).unwrap();
+            summary.text(Some(Duration::from_millis(1500)))
+        };
+        let jaw = text("blendshapes.jawOpen");
+        for line in [
+            "  engine   mediapipe\n",
+            "  frames   3 at 25.000 fps\n",
+            "  faces    2, in 2 of 3 frames\n",
+            "  speed    2.0 fps (1.50 s from start to end)\n",
+            "  blendshapes.jawOpen of obj_1 over time\n",
+            "   0.5 ┤ █\n",
+        ] {
+            assert!(jaw.contains(line), "{line:?} not in\n{jaw}");
+        }
+        assert!(text("pose.yaw").ends_with("pose.yaw was not measured.\n"));
+    }
 }

@@ -24,8 +24,13 @@ BLOCK, BITS = 32, 10
 NUMBER = f"16+219*mod(floor(N/pow(2,floor(X/{BLOCK}))),2)"
 PICTURE = f"geq=lum='if(lt(Y,{BLOCK})*lt(X,{BLOCK * BITS}),{NUMBER},100)':cb=128:cr=128"
 
-# A face that is at another place in each frame, and one that comes and goes.
-SCRIPT = "face x=0.3 y=0.5 size=0.3 dx=0.0011 dy=0.0004; face x=0.8 y=0.8 size=0.2 from=100 to=300; landmarks"
+# A face that is at another place in each frame, one that comes and goes, and one that is a finding.
+FACES = [
+    "face x=0.3 y=0.5 size=0.3 dx=0.0011 dy=0.0004",
+    "face x=0.8 y=0.8 size=0.2 from=100 to=300",
+    "face x=0.1 y=0.8 size=0.2 from=200 to=202",
+]
+SCRIPT = "; ".join([*FACES, "landmarks"])
 
 # Positions are rounded to 1/8 px. The middle of a line is found to half a pixel of the canvas.
 MOST_PIXELS = 0.5 + 1 / 16
@@ -177,7 +182,7 @@ def only_boxes(browser: Browser) -> None:
 def assert_frame(browser: Browser, number: int, frames: dict[int, Any]) -> None:
     browser.run("location.hash = arguments[0]", f"#frame={number}")
     browser.wait_for_frame(number)
-    face = frames[number]["tracked_objects"][0]
+    face = next(face for face in frames[number]["tracked_objects"] if face["id"] in COLORS)
     read = browser.run(READ, COLORS[face["id"]])
     assert read["number"] == number - 1
     x, y, width, height = face["box"]
@@ -245,7 +250,8 @@ def test_picture_and_boxes_belong_together_while_the_video_plays(page: Browser) 
     seen = set()
     for _ in range(20):
         read = page.run(READ, COLORS["obj_1"])
-        assert read["number"] == read["shown"] - 1
+        # A browser may have the next picture before it announces it.
+        assert read["number"] in (read["shown"] - 1, read["shown"])
         seen.add(read["shown"])
     page.find("play").click()
     assert len(seen) > 5 and page.text("play") == "Play"
@@ -304,6 +310,17 @@ def test_faces_and_curves_have_the_values_of_the_frame(page: Browser) -> None:
     assert caption.startswith("box.x") and "frame 150" in caption and "face 2: 476.0" in caption
 
 
+def test_findings_lead_to_their_frames(page: Browser) -> None:
+    (row,) = (row for row in page.driver.find_elements(By.CSS_SELECTOR, "#finding-rows tr") if " 3 " in row.text)
+    assert "202 3" in row.text
+    row.find_element(By.TAG_NAME, "a").click()
+    page.wait_for_frame(200)
+    page.press(Keys.HOME)
+    page.wait_for_frame(1)
+    page.press("n")
+    page.wait_for_frame(200)
+
+
 def test_the_linked_video_is_shown(browser: Browser, folder: Path) -> None:
     browser.requests()
     browser.open(folder / "pages" / "linked.html", "#frame=77")
@@ -331,7 +348,7 @@ def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:
     run("facetrack", "view", folder, "--out", folder / "all")
     browser.driver.get((folder / "all" / "index.html").as_uri())
     (link,) = browser.driver.find_elements(By.CSS_SELECTOR, "tbody a")
-    assert link.text == "clip #1" and f"complete {FRAMES}" in browser.driver.find_element(By.TAG_NAME, "tbody").text
+    assert browser.driver.find_element(By.TAG_NAME, "tbody").text.startswith(f"clip #1 1 complete {FRAMES}")
     link.click()
     browser.wait(READY)
     browser.wait("return !document.getElementById('play').disabled")

@@ -181,6 +181,10 @@ impl Channel {
     /// Adds the value of a face, in this row. Rows between have none, which is 0; otherwise the
     /// number is that of the difference plus 1.
     fn add(&mut self, row: usize, id: u32, value: f32) {
+        if self.rows > row {
+            // A name that a damaged record has twice.
+            return;
+        }
         while self.rows < row {
             self.values.push(0);
             self.rows += 1;

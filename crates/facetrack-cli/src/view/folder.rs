@@ -48,14 +48,11 @@ pub(crate) fn run(folder: &Path, out: Option<&Path>) -> Result<ExitCode, Box<dyn
     let mut rows = Vec::new();
     for (id, row) in &index {
         let page = videos::recorded(row).map(|video| write_page(&video, row, out));
-        let link = match page.transpose() {
-            Ok(link) => link,
-            Err(error) => {
-                complaints.push(error.to_string());
-                None
-            }
-        };
-        rows.push(table_row(id, row, link));
+        let page = page.transpose().unwrap_or_else(|error| {
+            complaints.push(error.to_string());
+            None
+        });
+        rows.push(table_row(id, row, page));
     }
     write_list(&list, folder, &rows).map_err(StoreError::at(&list))?;
     for complaint in &complaints {
@@ -73,12 +70,12 @@ pub(crate) fn run(folder: &Path, out: Option<&Path>) -> Result<ExitCode, Box<dyn
     })
 }
 
-/// Writes the page of a video, and returns the link to it.
+/// Writes the page of a video. Returns the link to it and the number of findings.
 fn write_page(
     video: &videos::Recorded<'_>,
     row: &[Cell],
     out: &Path,
-) -> Result<String, Box<dyn Error>> {
+) -> Result<(String, usize), Box<dyn Error>> {
     let page = out.join(PAGES).join(format!("{}.{SUFFIX}", video.id));
     if let Some(folder) = page.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
@@ -93,22 +90,26 @@ fn write_page(
         video: file.as_deref(),
         out: &page,
     };
-    view.write(None)?;
-    Ok(page::link(out, &page)?)
+    let findings = view.write(None)?;
+    Ok((page::link(out, &page)?, findings))
 }
 
-/// The row of a video, with a link to its page if there is one.
-fn table_row(id: &str, row: &[Cell], link: Option<String>) -> String {
-    let name = match link {
-        Some(link) => format!("<a href=\"{}\">{}</a>", escaped(link), escaped(id)),
-        None => escaped(id),
+/// The row of a video, with the link to its page and the number of findings if it has a page.
+fn table_row(id: &str, row: &[Cell], page: Option<(String, usize)>) -> String {
+    let id = escaped(id);
+    let (name, findings) = match page {
+        Some((link, findings)) => (format!("<a href=\"{link}\">{id}</a>"), findings.to_string()),
+        None => (id, String::new()),
     };
     let cells = COLUMNS.map(|(key, _)| match videos::value(row, key) {
         Cell::Text(text) => format!("<td>{}</td>", escaped(text)),
         Cell::Integer(number) => format!("<td class=\"number\">{number}</td>"),
         _ => "<td></td>".to_owned(),
     });
-    format!("<tr><th scope=\"row\">{name}</th>{}</tr>\n", cells.concat())
+    format!(
+        "<tr><th scope=\"row\">{name}</th><td class=\"number\">{findings}</td>{}</tr>\n",
+        cells.concat()
+    )
 }
 
 fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
@@ -120,7 +121,7 @@ fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
     write!(
         out,
         "<body>\n<main>\n<h1>{}</h1>\n<div class=\"scroll\">\n<table>\n\
-            <thead><tr><th scope=\"col\">Video</th>{}</tr></thead>\n\
+            <thead><tr><th scope=\"col\">Video</th><th scope=\"col\">Findings</th>{}</tr></thead>\n\
             <tbody>\n{}</tbody>\n</table>\n</div>\n</main>\n</body>\n</html>\n",
         escaped(title),
         heads.concat(),

@@ -24,7 +24,7 @@ class Page {
     const page = new Page(header, record, channels);
     page.followHash() || page.show(0);
     page.openCurves(FIRST_CHANNELS.filter((name) => record.channels.has(name)));
-    if (header.video) page.openVideo(header.video);
+    if (header.video) page.openVideo(header.video, header.videoName);
     else notify("Choose the video of this record, or drop it on the page.");
     document.documentElement.dataset.ready = "";
   }
@@ -32,7 +32,8 @@ class Page {
   constructor(header, record, channels) {
     this.header = header;
     this.record = record;
-    this.findings = header.findings ?? [];
+    // With the places of their frames.
+    this.findings = header.findings.map((finding) => ({ ...finding, place: record.placeOf(finding.first) }));
     this.axis = new TimeAxis(record.frames);
     this.picture = new Picture($("picture"), record, channels);
     this.lanes = new Lanes($("lanes"), record, this.axis, this.findings);
@@ -212,9 +213,9 @@ class Page {
 
   // --- Video
 
-  openVideo(source, name = source) {
+  openVideo(source, name) {
     const video = $("video");
-    this.videoName = decodeURIComponent(name.split("/").pop());
+    this.videoName = name;
     this.origin = this.videoPlace = null;
     this.target ??= this.place;
     this.sought = undefined;
@@ -223,7 +224,7 @@ class Page {
   }
 
   openFile(file) {
-    if (file) this.openVideo(URL.createObjectURL(file), encodeURIComponent(file.name));
+    if (file) this.openVideo(URL.createObjectURL(file), file.name);
   }
 
   checkSize() {
@@ -293,12 +294,10 @@ class Page {
 
   fillFindings() {
     $("findings").hidden = this.findings.length === 0;
-    const { header } = this;
     const rows = this.findings.map(({ first, last, face, text }) => {
       const link = document.createElement("a");
-      const [from, to] = [first, last].map((place) => this.record.number[place]);
-      link.textContent = from === to ? from : `${from}–${to}`;
-      link.href = `#frame=${from}`;
+      link.textContent = first === last ? first : `${first}–${last}`;
+      link.href = `#frame=${first}`;
       return tableRow([link, face ?? "", text]);
     });
     $("finding-rows").replaceChildren(...rows);
@@ -306,7 +305,7 @@ class Page {
 
   // Goes to the next finding in a direction, 1 or −1.
   showFinding(direction) {
-    const places = this.findings.map(({ first }) => first).filter((first) => direction * (first - this.place) > 0);
+    const places = this.findings.map(({ place }) => place).filter((place) => direction * (place - this.place) > 0);
     if (places.length) this.show(direction > 0 ? Math.min(...places) : Math.max(...places));
   }
 
@@ -358,13 +357,6 @@ class Page {
     video.addEventListener("seeked", () => {
       if (this.target !== null && this.sought !== this.target) this.seek();
     });
-    if (!video.requestVideoFrameCallback) {
-      // Less exact: the time may be that of the next frame.
-      for (const name of ["loadeddata", "seeked", "timeupdate"]) {
-        video.addEventListener(name, () => this.onVideoFrame(video.currentTime));
-      }
-      return;
-    }
     const onFrame = (_, { mediaTime }) => {
       video.requestVideoFrameCallback(onFrame);
       this.onVideoFrame(mediaTime);

@@ -55,12 +55,12 @@ impl<W: Write> RecordPage<W> {
     /// # Errors
     /// Returns the errors of `out`.
     pub(crate) fn add(&mut self, name: &str, numbers: &Numbers) -> io::Result<()> {
+        let text = [b"\">", &*numbers.text()?, b"</script>\n"].concat();
         write!(
             self.0,
-            "<script type=\"application/octet-stream\" id=\"{name}\">"
+            "<script type=\"application/octet-stream\" id=\"{name}"
         )?;
-        self.0.write_all(&numbers.text()?)?;
-        writeln!(self.0, "</script>")
+        self.0.write_all(&text)
     }
 
     /// Adds the header, and completes the page.
@@ -70,11 +70,11 @@ impl<W: Write> RecordPage<W> {
     pub(crate) fn finish(mut self, header: &Json) -> io::Result<()> {
         // A text of the record must not end the script.
         let header = header.to_string().replace('<', "\\u003c");
-        writeln!(
+        write!(
             self.0,
-            "<script type=\"application/json\" id=\"header\">{header}</script>"
+            "<script type=\"application/json\" id=\"header\">{header}</script>\n\
+                <script>{SCRIPT}</script>\n</body>\n</html>\n"
         )?;
-        writeln!(self.0, "<script>{SCRIPT}</script>\n</html>")?;
         self.0.flush()
     }
 }

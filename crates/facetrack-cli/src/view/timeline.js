@@ -137,7 +137,7 @@ class Lanes {
       free = x + 8;
     }
     for (const place of record.cuts) this.mark(place, () => context.fillRect(axis.x(place, width), 18, 2, this.canvas.height));
-    for (const { first } of this.findings) this.mark(first, () => context.fillText("▾", axis.x(first, width) - 4, 24));
+    for (const { place } of this.findings) this.mark(place, () => context.fillText("▾", axis.x(place, width) - 4, 24));
   }
 
   mark(place, draw) {
