@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MPL-2.0
-"""Waits until the screen of Xvfb shows a video with the drawing of its first face, and saves it as PNG.
+"""Waits until the screen of Xvfb shows a video with the drawing of a face, and saves it as PNG.
 
 Usage: scripts/screenshot.py <file of Xvfb -fbdir> <picture.png> <seconds>
 """
@@ -12,9 +12,9 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
-# Colour of the first face, blue first: `Rgb::SKY_BLUE`. The plate of its label and its bars have it exactly.
-FACE = bytes([0xE9, 0xB4, 0x56])
-# Pixels of this colour: a label of some letters has more. Colours of a picture: a drawing has fewer than a video.
+# Colours of faces: `Rgb::PALETTE`. The plate of a label and the bars have the colour of their face exactly.
+FACES = [bytes.fromhex(colour)[::-1] for colour in "56b4e9 e69f00 009e73 f0e442 cc79a7 d55e00 0072b2".split()]
+# Pixels of such a colour: a label of some letters has more. Colours of a picture: a drawing has fewer than a video.
 MIN_PIXELS, MIN_COLOURS = 500, 1000
 # Seconds from look to look.
 INTERVAL = 0.1
@@ -32,7 +32,7 @@ def pixels(path: Path) -> tuple[int, int, list[bytes]]:
 
 
 def shows_face(counts: Counter) -> bool:
-    return counts[FACE] >= MIN_PIXELS and len(counts) >= MIN_COLOURS
+    return max(counts[face] for face in FACES) >= MIN_PIXELS and len(counts) >= MIN_COLOURS
 
 
 def save(path: Path, width: int, height: int, colours: list[bytes]) -> None:
