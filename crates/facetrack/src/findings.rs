@@ -133,8 +133,7 @@ impl Findings {
     /// Adds the next frame with its number, from 1, and its time, ns. `report` is `None` if the
     /// frame was not analysed.
     pub fn add(&mut self, number: u64, pts: Option<u64>, report: Option<&FrameReport>) {
-        let by_number = || self.log.period.mul_f64(number.saturating_sub(1) as f64);
-        let time = pts.map_or_else(by_number, Duration::from_nanos);
+        let time = pts.map_or_else(|| self.log.time_of(number), Duration::from_nanos);
         let at = Place { number, time };
         let status = report.map_or(FrameStatus::Skipped, |report| report.status);
         self.note_status(status, at);
@@ -226,23 +225,22 @@ impl Findings {
 
     /// Notes faces that take each other's places. They do not jump.
     fn note_swaps(&mut self, faces: &Faces<'_>, at: Place) {
-        let pairs = faces
-            .keys()
-            .flat_map(|a| faces.keys().map(move |b| (*a, *b)));
-        for (a, b) in pairs.filter(|(a, b)| a < b) {
-            let [Some(known_a), Some(known_b)] = [a, b].map(|id| self.faces.get(&id)) else {
-                continue;
-            };
-            if !known_a.swaps_with(known_b, [faces[&a], faces[&b]], at.time) {
-                continue;
-            }
+        let jumps = |id, to| {
+            let known = self.faces.get(&id);
+            known.is_some_and(|known| known.jumps_to(faces[&to], at.time))
+        };
+        let moved: Vec<u32> = faces.keys().copied().filter(|id| jumps(*id, *id)).collect();
+        let pairs = moved
+            .iter()
+            .flat_map(|a| moved.iter().map(move |b| (*a, *b)));
+        let pairs = pairs.filter(|(a, b)| a < b && !jumps(*a, *b) && !jumps(*b, *a));
+        for (a, b) in pairs.collect::<Vec<_>>() {
             let text = format!("obj_{a} and obj_{b} take each other's places.");
             self.log
                 .add(FindingKind::IdSwap, Some(a), Run::at(at), text);
             for id in [a, b] {
-                self.faces
-                    .entry(id)
-                    .and_modify(|it| it.restart(faces[&id], at.time));
+                let known = self.faces.entry(id);
+                known.and_modify(|it| it.restart(faces[&id], at.time));
             }
         }
     }
@@ -289,10 +287,9 @@ impl Log {
     /// Adds a finding. One that follows another one of its kind and face at once is part of it.
     fn add(&mut self, kind: FindingKind, face: Option<u32>, run: Run, text: String) {
         let Run { first, last } = run;
-        let is_same = |it: &&mut Finding| (it.kind, it.face) == (kind, face);
+        let is_same = |it: &&mut Finding| kind.is_repeated() && (it.kind, it.face) == (kind, face);
         let before = self.found.iter_mut().rev().find(is_same);
-        let before = before.filter(|it| kind.is_repeated() && it.last.time + SAME >= first.time);
-        match before {
+        match before.filter(|it| it.last.time.saturating_add(SAME) >= first.time) {
             Some(before) => before.last = last,
             None => self.found.push(Finding {
                 kind,
@@ -306,7 +303,14 @@ impl Log {
 
     /// The time that these frames are shown.
     fn duration(&self, run: Run) -> Duration {
-        run.last.time.saturating_sub(run.first.time) + self.period
+        let passed = run.last.time.saturating_sub(run.first.time);
+        passed.saturating_add(self.period)
+    }
+
+    /// The time of a frame at a constant rate.
+    fn time_of(&self, number: u64) -> Duration {
+        let seconds = self.period.as_secs_f64() * number.saturating_sub(1) as f64;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 }
 

@@ -95,17 +95,9 @@ impl Face {
         self.measured.deviation_of(other, time) <= SAME_PLACE
     }
 
-    /// Returns true if `[a, b]`, the faces with the ids of this face and of `other`, are each at the
-    /// place of the other one.
-    pub(super) fn swaps_with(
-        &self,
-        other: &Self,
-        [a, b]: [&Observation; 2],
-        time: Duration,
-    ) -> bool {
-        let jumps = |known: &Self, face| known.measured.deviation_of(face, time) > JUMP;
-        let swapped = !jumps(self, b) && !jumps(other, a);
-        swapped && jumps(self, a) && jumps(other, b)
+    /// Returns true if this face jumps if it is the `other` one.
+    pub(super) fn jumps_to(&self, other: &Observation, time: Duration) -> bool {
+        self.measured.deviation_of(other, time) > JUMP
     }
 
     /// Forgets the movement.

@@ -264,3 +264,18 @@ fn faces_without_a_position_are_ignored() {
     });
     assert_eq!(findings(&broken), [(FindingKind::Missing, Some(1), 30, 30)]);
 }
+
+#[test]
+fn times_beyond_every_video_are_no_error() {
+    for (fps, last) in [(1e-9, u64::MAX), (f64::NAN, u64::MAX), (-1.0, 3), (0.0, 3)] {
+        let mut findings = Findings::new(Some(fps));
+        for (number, face) in [
+            (1, face(1, 0.0)),
+            (2, face(1, 90.0)),
+            (last, face(1, 300.0)),
+        ] {
+            findings.add(number, None, Some(&report(vec![face])));
+        }
+        findings.finish();
+    }
+}
