@@ -147,7 +147,7 @@ soak: setup ## Play FRAMES frames (100000) and LOADS loads (1000) per engine and
 sanitize: test-packages ## Run tests with AddressSanitizer, ThreadSanitizer and Miri (rustup, an hour)
 	rustup toolchain install nightly --profile minimal --component miri --component rust-src
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --locked \
-		--target $(HOST) --target-dir $(TARGET)/address -p facetrack -p facetrack-assets -p facetrack-graph -p facetrack-net -p gst-plugin-facetrack --lib --test domain --test attack
+		--target $(HOST) --target-dir $(TARGET)/address -p facetrack -p facetrack-assets -p facetrack-graph -p facetrack-net -p gst-plugin-facetrack --lib --test domain --test operators --test network --test attack
 	RUSTFLAGS=-Zsanitizer=thread cargo +nightly test --locked -Zbuild-std \
 		--target $(HOST) --target-dir $(TARGET)/thread -p facetrack --lib --test domain
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked \
