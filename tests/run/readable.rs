@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Videos that the elements of GStreamer do not read by themselves, and pictures that move.
 
+use std::iter::{self, zip};
 use std::path::Path;
 
+use gst::prelude::*;
 use serde_json::Value as Json;
 
+use crate::common;
 use crate::common::encoded::{ffmpeg, has_ffmpeg};
+use crate::common::tool::{Tool, built};
 use crate::program::{SCRIPTED, marker, record, run};
 
 /// 50 frames, 25 per second.
@@ -95,6 +99,42 @@ fn videos_that_look_unreadable_are_tracked() {
         assert!(times.iter().all(Option::is_some), "{name}: {times:?}");
         assert!(times.is_sorted_by(|a, b| a < b), "{name}: {times:?}");
     }
+    let view = Tool::new(built("facetrack").to_str().expect("UTF-8"));
+    let pages = folder.join("pages");
+    let paths = [folder.join("out"), pages.clone()].map(|path| path.display().to_string());
+    let view = view.args(&format!("view {} --proxy --out {}", paths[0], paths[1]));
+    let viewed = view.run();
+    assert!(viewed.success, "{}", viewed.text);
+    for (name, _) in VIDEOS {
+        let record = record(&folder.join(format!("out/{name}.json")));
+        let copied = packet_times(&pages.join(format!("videos/{name}-proxy.webm")));
+        let is_same = |(a, b): (&Option<u64>, u64)| a.is_some_and(|a| a.abs_diff(b) <= 1);
+        let times = times(&record);
+        assert_eq!(copied.len(), times.len(), "{name}");
+        assert!(
+            zip(&times, copied.clone()).all(is_same),
+            "{name}: {copied:?} {times:?}"
+        );
+    }
+}
+
+/// Times of the frames in a WebM file, ms.
+fn packet_times(path: &Path) -> Vec<u64> {
+    common::init();
+    let line = format!(
+        "filesrc location={} ! matroskademux ! appsink name=out sync=false",
+        path.display()
+    );
+    let pipeline = gst::parse::launch(&line).expect("a pipeline");
+    let pipeline = pipeline.downcast::<gst::Pipeline>().expect("one");
+    let out = pipeline.by_name("out").expect("a sink");
+    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let samples = iter::from_fn(|| out.pull_sample().ok());
+    let times = samples.filter_map(|sample| sample.buffer()?.pts());
+    let times = times.map(gst::ClockTime::mseconds).collect();
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    times
 }
 
 #[test]

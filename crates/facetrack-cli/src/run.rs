@@ -23,7 +23,7 @@ mod status_file;
 mod summary;
 mod units;
 mod video_lock;
-mod worker;
+pub(crate) mod worker;
 mod worker_pool;
 
 use std::error::Error;

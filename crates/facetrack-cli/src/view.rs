@@ -6,6 +6,7 @@ mod encode;
 mod folder;
 mod page;
 mod points;
+mod proxy;
 mod summary;
 
 use std::error::Error;
@@ -46,6 +47,10 @@ pub(crate) struct ViewArguments {
     /// Video of the record, which the page refers to; without it, the page asks for the file
     #[arg(long, value_name = "FILE")]
     video: Option<PathBuf>,
+    /// Write a small WebM copy of the video beside the page, which refers to it, for browsers that
+    /// cannot play the video
+    #[arg(long)]
+    proxy: bool,
     /// Page to write; of a folder, the folder for the pages. By default it is beside the record, or in
     /// the folder
     #[arg(long, value_name = "PAGE")]
@@ -63,6 +68,8 @@ pub(crate) struct ViewArguments {
 struct View<'a> {
     record: &'a Path,
     video: Option<&'a Path>,
+    /// True if the page refers to a copy of the video.
+    has_proxy: bool,
     out: &'a Path,
 }
 
@@ -81,12 +88,16 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
         if video.is_some() || arguments.plot.is_some() {
             return Err("--video and --plot are for one record".into());
         }
-        return folder::run(record, out.as_deref());
+        return folder::run(record, arguments);
+    }
+    if arguments.proxy && video.is_none() {
+        return Err("--proxy needs the video: name it with --video".into());
     }
     let beside = record.with_extension(SUFFIX);
     let view = View {
         record,
         video: video.as_deref(),
+        has_proxy: arguments.proxy,
         out: out.as_deref().unwrap_or(&beside),
     };
     let mut summary = arguments.plot.clone().map(Summary::new);
@@ -116,7 +127,11 @@ impl View<'_> {
             return Err(at("--out is the record. Name another file".to_owned()).into());
         }
         table::check_start(self.out, page::START.as_bytes(), "page of facetrack view")?;
-        let video = self.video.map(|video| self.link(video)).transpose()?;
+        let proxy = self.video.filter(|_| self.has_proxy);
+        let proxy = proxy.map(|video| proxy::write(video, self.out));
+        let proxy = proxy.transpose()?;
+        let shown = proxy.as_deref().or(self.video);
+        let video = shown.map(|video| self.link(video)).transpose()?;
         let replacement = Replacement::begin(self.out).map_err(StoreError::at(self.out))?;
         let title = self
             .record
@@ -135,7 +150,7 @@ impl View<'_> {
         describe(&mut header, &replay);
         header["title"] = title.into();
         header["video"] = video.into();
-        let name = self.video.and_then(Path::file_name);
+        let name = shown.and_then(Path::file_name);
         header["videoName"] = name.map(|name| name.to_string_lossy()).into();
         header["findings"] = findings.iter().map(described).collect();
         page.finish(&header).map_err(StoreError::at(self.out))?;

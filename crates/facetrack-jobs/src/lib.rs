@@ -10,6 +10,10 @@ use facetrack::record::joining::{SeenFrame, Stated};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Argument of the worker before the path of a video: it writes a small copy for browsers to
+/// standard output, and reads no messages.
+pub const PROXY: &str = "proxy";
+
 /// A message to a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The worker of `facetrack run`: tracks one video after another with one loaded engine. It reads
 //! requests from standard input and writes answers to standard output, one JSON object per line.
+//!
+//! With the arguments `proxy` and a video, it is that of `facetrack view`: it writes a copy of the
+//! video for browsers to standard output.
 
 #![warn(unreachable_pub)]
 
@@ -14,16 +17,18 @@ mod measure;
 mod overlap;
 mod pictures;
 mod playback;
+mod proxy;
 mod requests;
 mod streams;
 
+use std::env;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
 use engine::Engine;
 use facetrack::printable::Line;
-use facetrack_jobs::{Answer, Request, send};
+use facetrack_jobs::{Answer, PROXY, Request, send};
 use requests::Requests;
 
 fn main() -> ExitCode {
@@ -37,6 +42,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    if let [command, video] = &arguments[..]
+        && command == PROXY
+    {
+        gst::init()?;
+        return proxy::write(video.as_ref());
+    }
     let requests = Requests::of_stdin();
     let Some(Request::Setup(setup)) = requests.next() else {
         return Err("`facetrack run` starts this program; it does nothing by itself".into());

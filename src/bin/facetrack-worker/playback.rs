@@ -377,7 +377,11 @@ fn clock_time(seconds: f64) -> gst::ClockTime {
     gst::ClockTime::try_from_seconds_f64(seconds).unwrap_or(gst::ClockTime::ZERO)
 }
 
-fn make(name: &str) -> Result<gst::Element, String> {
+/// Creates an element.
+///
+/// # Errors
+/// Returns an error if it is not installed.
+pub(crate) fn make(name: &str) -> Result<gst::Element, String> {
     let made = gst::ElementFactory::make(name).build();
     made.map_err(|_| format!("the element {name} is missing. `facetrack doctor` names its package"))
 }

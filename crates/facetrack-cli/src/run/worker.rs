@@ -61,7 +61,8 @@ pub(super) struct Worker {
 #[derive(Default)]
 struct LineCount(AtomicUsize);
 
-fn not_started(error: &io::Error) -> String {
+/// The error if the worker cannot be started.
+pub(crate) fn not_started(error: &io::Error) -> String {
     let program = program().display().to_string();
     format!(
         "{program} cannot be started: {error}. It is installed with the plugin: run `make build`, or put it next to facetrack"
@@ -69,7 +70,7 @@ fn not_started(error: &io::Error) -> String {
 }
 
 /// The worker next to this program, else the one on the `PATH`.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let own = env::current_exe().ok();
     let next_to = own.map(|own| own.with_file_name(PROGRAM));
     let there = next_to.filter(|program| program.exists());

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use facetrack_assets::replacement::Replacement;
 
 use super::page::{self, escaped};
-use super::{SUFFIX, View};
+use super::{SUFFIX, View, ViewArguments};
 use crate::error::StoreError;
 use crate::index::videos;
 use crate::output;
@@ -37,9 +37,9 @@ const COLUMNS: [(&str, &str); 4] = [
 /// Returns an error if the list cannot be written.
 ///
 /// Returns a failure if a record was left out.
-pub(crate) fn run(folder: &Path, out: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
+pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>> {
     let own = folder.join(FOLDER);
-    let out = out.unwrap_or(&own);
+    let out = arguments.out.as_deref().unwrap_or(&own);
     let list = out.join(LIST);
     table::check_start(&list, page::START.as_bytes(), "page of facetrack view")?;
     let mut complaints = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn run(folder: &Path, out: Option<&Path>) -> Result<ExitCode, Box<dyn
     let index = videos::index(&sources, &mut |complaint| complaints.push(complaint))?;
     let mut rows = Vec::new();
     for (id, row) in &index {
-        let page = videos::recorded(row).map(|video| write_page(&video, row, out));
+        let page = videos::recorded(row).map(|video| write_page(&video, row, out, arguments.proxy));
         let page = page.transpose().unwrap_or_else(|error| {
             complaints.push(error.to_string());
             None
@@ -75,6 +75,7 @@ fn write_page(
     video: &videos::Recorded<'_>,
     row: &[Cell],
     out: &Path,
+    has_proxy: bool,
 ) -> Result<(String, usize), Box<dyn Error>> {
     let page = out.join(PAGES).join(format!("{}.{SUFFIX}", video.id));
     if let Some(folder) = page.parent() {
@@ -88,6 +89,7 @@ fn write_page(
     let view = View {
         record: video.record,
         video: file.as_deref(),
+        has_proxy,
         out: &page,
     };
     let findings = view.write(None)?;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Copies a video into a small one that browsers play, with the frames of its record.
+
+use std::error::Error;
+use std::path::Path;
+
+use gst::prelude::*;
+use gstfacetrack::shown;
+
+use crate::{branch, faults, playback, streams};
+
+/// From frames to standard output, a file in which the muxer can write an index. 15 frames from one
+/// key frame to the next make steps fast.
+const ENCODER: &str = "videoconvert ! videoscale add-borders=false \
+    ! video/x-raw,width=[2,640],height=[2,640],pixel-aspect-ratio=1/1 \
+    ! vp8enc deadline=1 cpu-used=8 threads=2 target-bitrate=1500000 keyframe-max-dist=15 \
+    ! webmmux ! fdsink sync=false";
+
+/// Reason why a file is not copied.
+const NO_VIDEO: &str = "the file has no video";
+
+/// Writes the copy of `video` to standard output, which is a file.
+///
+/// # Errors
+/// Returns an error if the video cannot be played, or the copy cannot be written.
+pub(crate) fn write(video: &Path) -> Result<(), Box<dyn Error>> {
+    match copy(video, |_| ()) {
+        Err(reason) if reason.to_string() == NO_VIDEO => copy(video, faults::hide_movie_duration),
+        copied => copied,
+    }
+}
+
+/// Writes the copy; `prepare` gets the pad from which the file is read.
+fn copy(video: &Path, prepare: fn(&gst::Pad)) -> Result<(), Box<dyn Error>> {
+    let pipeline = gst::Pipeline::new();
+    let (file, decoder) = (playback::make("filesrc")?, playback::make("decodebin")?);
+    file.set_property("location", video);
+    let encoder = gst::parse::bin_from_description(ENCODER, true)?;
+    pipeline.add_many([&file, &decoder, encoder.upcast_ref()])?;
+    file.link(&decoder)?;
+    file.static_pad("src").iter().for_each(prepare);
+    branch::restrict(&decoder, 0);
+    let input = encoder.static_pad("sink").ok_or("the encoder has no pad")?;
+    set_times(&input, branch::video_clock(shown::movie(video)));
+    let (bin, encoded) = (pipeline.downgrade(), input.clone());
+    decoder.connect_no_more_pads(move |decoder| {
+        let Some(pipeline) = bin.upgrade() else {
+            return;
+        };
+        match streams::video(decoder) {
+            Some(pad) => {
+                let connect = branch::connector(&pipeline, input.clone(), |pipeline, reason| {
+                    fail(pipeline, &reason);
+                });
+                branch::with_first_frame(&pad, connect);
+            }
+            None => fail(&pipeline, NO_VIDEO),
+        }
+    });
+    let played = play(&pipeline).and_then(|()| {
+        let caps = encoded.current_caps();
+        caps.map(|_| ()).ok_or_else(|| NO_VIDEO.to_owned())
+    });
+    pipeline.set_state(gst::State::Null)?;
+    Ok(played?)
+}
+
+/// Gives frames their times in a record, where the first one is at 0. Frames that do not count there
+/// are left out.
+fn set_times(pad: &gst::Pad, clock: branch::Clock) {
+    pad.add_probe(branch::FRAMES, move |pad, info| {
+        let time = clock(pad, info);
+        match &mut info.data {
+            Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::Segment => {
+                let segment = gst::FormattedSegment::<gst::ClockTime>::new();
+                *event = gst::event::Segment::new(&segment);
+            }
+            Some(gst::PadProbeData::Buffer(buffer)) => match time {
+                Some(time) => buffer
+                    .make_mut()
+                    .set_pts(gst::ClockTime::from_nseconds(time)),
+                None => return gst::PadProbeReturn::Drop,
+            },
+            _ => (),
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+fn fail(pipeline: &gst::Pipeline, reason: &str) {
+    let error = gst::message::Error::builder(gst::StreamError::Failed, reason).src(pipeline);
+    // The bus is flushed when the pipeline stops.
+    let _ = pipeline.post_message(error.build());
+}
+
+/// Plays to the end.
+fn play(pipeline: &gst::Pipeline) -> Result<(), String> {
+    let bus = pipeline.bus().ok_or("the pipeline has no bus")?;
+    // An error message has the reason why the pipeline does not start.
+    let _ = pipeline.set_state(gst::State::Playing);
+    for message in bus.iter_timed(gst::ClockTime::NONE) {
+        match message.view() {
+            gst::MessageView::Eos(_) => break,
+            gst::MessageView::Error(error) => return Err(error.error().to_string()),
+            _ => (),
+        }
+    }
+    Ok(())
+}
