@@ -261,6 +261,7 @@ mod tests {
         let view = View {
             record: &record,
             video: None,
+            has_proxy: false,
             out: &out,
         };
         view.write(None).unwrap();
@@ -302,6 +303,7 @@ mod tests {
         let view = View {
             record: &record,
             video: None,
+            has_proxy: false,
             out: &out,
         };
         let text = |channel: &str| {
