@@ -28,8 +28,8 @@
  * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A
  * stream whose orientation is not applied causes a warning.
  *
- * Flushes, new streams, segments and caps, and the action signal #GstFaceTrack::reset make the
- * element forget the previous frames. Hard cuts between shots do so too, unless
+ * Flushes, new streams and caps, segments with other times, and the action signal
+ * #GstFaceTrack::reset make the element forget the previous frames. Hard cuts between shots do so too, unless
  * #GstFaceTrack:on-cut is `ignore`. After a discontinuity, faces keep their ids if no more than
  * #GstFaceTrack:max-age frames are missing. Gap buffers and empty buffers pass without analysis.
  *
@@ -403,6 +403,7 @@ impl FaceTrack {
         let mut state = lock(&self.state);
         // After a failure the state is gone, and further frames are refused.
         let state = state.as_mut().ok_or(gst::FlowError::Error)?;
+        let is_interrupted = state.take_interruption() || is_interrupted;
         if is_forgetting {
             state.reset();
         } else if is_interrupted {

@@ -2,6 +2,7 @@
 //! State of the streaming thread.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,8 @@ pub(super) struct State {
     /// Frame period; `None` if the frame rate is variable.
     period: Option<Duration>,
     segment: gst::FormattedSegment<gst::ClockTime>,
+    /// True if the next frame may not continue the others.
+    is_interrupted: bool,
     /// Time of the current frame.
     frame_time: FrameTime,
     /// Faces that have entered and not left.
@@ -86,6 +89,7 @@ impl State {
             info: None,
             period: None,
             segment: gst::FormattedSegment::new(),
+            is_interrupted: false,
             frame_time: FrameTime::default(),
             history: TrackHistory::default(),
             orientation: Orientation::default(),
@@ -203,12 +207,21 @@ impl State {
         self.info = Some(info);
     }
 
+    /// Begins a segment. If only its bounds are new, the next frame may continue the others:
+    /// matroskademux corrects the start of the segment after the first frame, if the sound begins
+    /// before it.
     pub(super) fn set_segment(&mut self, segment: &gst::Segment) {
         let segment = segment.downcast_ref().cloned().unwrap_or_default();
-        if self.segment != segment {
+        if !has_same_times(&self.segment, &segment) {
             self.reset();
         }
+        self.is_interrupted |= self.segment != segment;
         self.segment = segment;
+    }
+
+    /// Returns true if the next frame may not continue the others, and expects that later ones do.
+    pub(super) fn take_interruption(&mut self) -> bool {
+        mem::take(&mut self.is_interrupted)
     }
 
     /// Ends the stream: all faces leave.
@@ -461,6 +474,19 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
     } else {
         format!("a buffer of {size} bytes with a frame of {frame} cannot be mapped for reading")
     })
+}
+
+/// Returns true if frames have the same stream times in both segments.
+fn has_same_times(
+    last: &gst::FormattedSegment<gst::ClockTime>,
+    next: &gst::FormattedSegment<gst::ClockTime>,
+) -> bool {
+    let shift = |segment: &gst::FormattedSegment<gst::ClockTime>| {
+        let times = segment.time().zip(segment.start());
+        times.map(|(time, start)| i128::from(time.nseconds()) - i128::from(start.nseconds()))
+    };
+    let rates = [last, next].map(|segment| (segment.rate(), segment.applied_rate()));
+    rates[0] == rates[1] && shift(last) == shift(next)
 }
 
 /// Number of frames that are lost between two frames that are this far apart; `None` if there are

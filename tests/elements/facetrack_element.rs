@@ -85,8 +85,14 @@ impl Stream {
     }
 
     fn segment(&mut self, start: gst::ClockTime) {
+        self.segment_at(start, gst::ClockTime::ZERO);
+    }
+
+    /// Begins a segment in which the stream has this time at `start`.
+    fn segment_at(&mut self, start: gst::ClockTime, time: gst::ClockTime) {
         let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
         segment.set_start(start);
+        segment.set_time(time);
         assert!(self.harness.push_event(gst::event::Segment::new(&segment)));
     }
 
@@ -389,6 +395,25 @@ fn what_breaks_the_stream_ends_the_ids() {
     assert_eq!(ids(&stream.next()), [5], "the same caps again");
     stream.caps("video/x-raw,format=BGR,width=64,height=48,framerate=25/1");
     assert_eq!(ids(&stream.next()), [6], "other caps");
+}
+
+/// As matroskademux does, if the sound begins before the picture.
+#[test]
+fn a_segment_with_other_bounds_continues_the_ids() {
+    let mut stream = Stream::new("script=face tracker=centroid");
+    let ms = gst::ClockTime::from_mseconds;
+    stream.segment_at(ms(10), ms(10));
+    stream.frames = 1;
+    assert_eq!(ids(&stream.next()), [1]);
+    stream.segment_at(ms(5), ms(5));
+    assert_eq!(ids(&stream.next()), [1], "an earlier start");
+    stream.segment_at(ms(60), ms(60));
+    assert_eq!(ids(&stream.next()), [1], "a later start");
+    stream.frames += DEFAULT_MAX_AGE + 1;
+    stream.segment_at(ms(70), ms(70));
+    assert_eq!(ids(&stream.next()), [2], "after a gap");
+    stream.segment_at(ms(70), ms(50));
+    assert_eq!(ids(&stream.next()), [3], "other times");
 }
 
 #[test]
