@@ -2,8 +2,8 @@
 //! The worker of `facetrack run`: tracks one video after another with one loaded engine. It reads
 //! requests from standard input and writes answers to standard output, one JSON object per line.
 //!
-//! With the arguments `proxy` and a video, it is that of `facetrack view`: it writes a copy of the
-//! video for browsers to standard output.
+//! With the argument `proxy` and a video, it works for `facetrack view`: it writes a copy of the video
+//! for browsers to standard output.
 
 #![warn(unreachable_pub)]
 

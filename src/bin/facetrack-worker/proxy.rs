@@ -9,8 +9,8 @@ use gstfacetrack::shown;
 
 use crate::{branch, faults, playback, streams};
 
-/// From frames to standard output, a file in which the muxer can write an index. 15 frames from one
-/// key frame to the next make steps fast.
+/// Elements from raw frames to standard output. Every 15th frame is a key frame, so that a browser
+/// steps fast. Standard output is a file, so that the muxer can write an index.
 const ENCODER: &str = "videoconvert ! videoscale add-borders=false \
     ! video/x-raw,width=[2,640],height=[2,640],pixel-aspect-ratio=1/1 \
     ! vp8enc deadline=1 cpu-used=8 threads=2 target-bitrate=1500000 keyframe-max-dist=15 \

@@ -2,8 +2,8 @@
 //! Keyframes for After Effects, as its clipboard has them: the box as position and scale of a layer
 //! of the size of the picture, the pose as its rotation, and the points as effects `Point Control`.
 //!
-//! The layout is that of `README.md` in baku89/ae-keyframes, and `src/ofxAEKeyframe.h` in
-//! baku89/ofxAEKeyframe for the effects. Frames are counted from 0.
+//! The layout follows `README.md` in baku89/ae-keyframes; the effects follow `src/ofxAEKeyframe.h` in
+//! baku89/ofxAEKeyframe. Frames are counted from 0.
 
 use super::openface;
 use super::tracks::{Curve, Program, Tracks, center_and_size, changed, decimal};

@@ -2,7 +2,7 @@
 //! Tools for Fusion and DaVinci Resolve: a rectangle mask with the box of each face, a transform
 //! with each point, and a 3-D transform with the pose.
 //!
-//! The layout is that of `animate_position` and `animate` in brunocbreis/pysion: points are an
+//! The layout follows `animate_position` and `animate` in brunocbreis/pysion: points are an
 //! `XYPath` of two `BezierSpline`s. Positions are parts of the width and the height from the bottom
 //! left corner of the picture. Frames are counted from 0, the global start.
 

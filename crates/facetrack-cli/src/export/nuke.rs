@@ -2,9 +2,9 @@
 //! Nodes for Nuke: a tracker with the points of each face, a crop with its box, and an axis with its
 //! pose.
 //!
-//! The columns of the tracker are those of `test/nuke.nk` in internetimagery/track-to-attribute,
-//! which Nuke 8 wrote. The axis is that of the exporters of 3DEqualizer (`rot_order ZXY`). The origin
-//! is the bottom left corner of the picture.
+//! The columns of the tracker follow `test/nuke.nk` in internetimagery/track-to-attribute, which
+//! Nuke 8 wrote. The axis has `rot_order ZXY`, as in the exporters of 3DEqualizer. The origin is the
+//! bottom left corner of the picture.
 
 use super::tracks::{
     Curve, FaceTracks, Program, Tracks, center_and_size, changed, decimal, presence,

@@ -47,7 +47,7 @@ pub(super) struct Point {
     pub places: Vec<usize>,
 }
 
-/// What to track in a record.
+/// The parts of a face to track.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub has_box: bool,

@@ -33,9 +33,9 @@ pub(super) struct Tracks {
     pub height: f64,
     pub pixel_aspect: f64,
     pub fps: Option<f64>,
-    /// True if the times of the frames are those of a constant rate.
+    /// True if the frames have a constant rate.
     pub is_regular: bool,
-    /// Faces by their ids; those of programs with one face have the id 0.
+    /// Faces by their ids. A program that takes one face gets it with the id 0.
     pub faces: BTreeMap<u32, FaceTracks>,
 }
 

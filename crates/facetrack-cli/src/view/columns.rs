@@ -178,8 +178,8 @@ impl Channel {
         }
     }
 
-    /// Adds the value of a face, in this row. Rows between have none, which is 0; otherwise the
-    /// number is that of the difference plus 1.
+    /// Adds the value of a face in this row. A row without a value has the number 0. Other rows have
+    /// the difference to the last value of the face, in zigzag form, plus 1.
     fn add(&mut self, row: usize, id: u32, value: f32) {
         if self.rows > row {
             // A name that a damaged record has twice.

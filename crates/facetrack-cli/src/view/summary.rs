@@ -10,7 +10,7 @@ use facetrack::report::FrameReport;
 use super::columns::for_each_value;
 use crate::plot;
 
-/// What a record contains, and the values of a channel.
+/// Counts of frames and faces, and the values of a channel.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     channel: String,

@@ -10,7 +10,7 @@ use crate::motion::Motion;
 use crate::observation::{Observation, Origin};
 use crate::schedule::NOMINAL_PERIOD;
 
-/// Minimum time for which a face is seen. Our choice: nobody shows a face for less on purpose.
+/// A face that is seen for less time is reported. Our choice.
 const SHORT: Duration = Duration::from_millis(300);
 
 /// Time from which a held or predicted face is reported. Our choice: beyond the time that the
