@@ -243,7 +243,7 @@ class Page {
     const name = quoted(this.videoName);
     const copy = quoted(`${this.videoName.replace(/\.[^.]*$/, "")}-browser.mp4`);
     notify(
-      "This browser cannot play the video, or it is not there. Choose the file again, or a copy in another format with the same frames:",
+      "This browser cannot play the video, or it is not there. Choose the file again, write the page with --proxy, or choose a copy in another format with the same frames:",
       `ffmpeg -i ${name} -map 0:v:0 -fps_mode passthrough -c:v libx264 -pix_fmt yuv420p ${copy}`,
     );
   }
