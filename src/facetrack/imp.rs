@@ -28,9 +28,9 @@
  * Engines find upright faces only. The examples rotate video with the tag `image-orientation`. A
  * stream whose orientation is not applied causes a warning.
  *
- * Flushes, new streams and caps, segments with other times, and the action signal
- * #GstFaceTrack::reset make the element forget the previous frames. Hard cuts between shots do so too, unless
- * #GstFaceTrack:on-cut is `ignore`. After a discontinuity, faces keep their ids if no more than
+ * Flushes, new streams and caps, and the action signal #GstFaceTrack::reset make the element forget
+ * the previous frames. Hard cuts between shots do so too, unless
+ * #GstFaceTrack:on-cut is `ignore`. After a discontinuity or a new segment, faces keep their ids if no more than
  * #GstFaceTrack:max-age frames are missing. Gap buffers and empty buffers pass without analysis.
  *
  * ## Example launch lines

@@ -207,12 +207,11 @@ impl State {
         self.info = Some(info);
     }
 
-    /// Begins a segment. If only its bounds are new, the next frame may continue the others:
-    /// matroskademux corrects the start of the segment after the first frame, if the sound begins
-    /// before it.
+    /// Begins a segment. The next frame may continue the others: matroskademux corrects the segment
+    /// after the first frame, if the sound begins before it.
     pub(super) fn set_segment(&mut self, segment: &gst::Segment) {
         let segment = segment.downcast_ref().cloned().unwrap_or_default();
-        if !has_same_times(&self.segment, &segment) {
+        if self.segment.rate() != segment.rate() {
             self.reset();
         }
         self.is_interrupted |= self.segment != segment;
@@ -474,19 +473,6 @@ fn unmappable(buffer: &gst::BufferRef, info: &gst_video::VideoInfo) -> EngineErr
     } else {
         format!("a buffer of {size} bytes with a frame of {frame} cannot be mapped for reading")
     })
-}
-
-/// Returns true if frames have the same stream times in both segments.
-fn has_same_times(
-    last: &gst::FormattedSegment<gst::ClockTime>,
-    next: &gst::FormattedSegment<gst::ClockTime>,
-) -> bool {
-    let shift = |segment: &gst::FormattedSegment<gst::ClockTime>| {
-        let times = segment.time().zip(segment.start());
-        times.map(|(time, start)| i128::from(time.nseconds()) - i128::from(start.nseconds()))
-    };
-    let rates = [last, next].map(|segment| (segment.rate(), segment.applied_rate()));
-    rates[0] == rates[1] && shift(last) == shift(next)
 }
 
 /// Number of frames that are lost between two frames that are this far apart; `None` if there are
