@@ -186,7 +186,7 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 
 test-view: test-packages ## Test the pages of `facetrack view` in a browser (Debian, 0.4 GB)
 	scripts/system-packages.sh chromium chromium-driver
-	cargo build --locked
+	cargo build --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/browser

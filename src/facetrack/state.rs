@@ -218,7 +218,7 @@ impl State {
         self.segment = segment;
     }
 
-    /// Returns true if the next frame may not continue the others, and expects that later ones do.
+    /// Returns true once after each new segment.
     pub(super) fn take_interruption(&mut self) -> bool {
         mem::take(&mut self.is_interrupted)
     }

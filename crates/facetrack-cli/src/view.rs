@@ -47,11 +47,11 @@ pub(crate) struct ViewArguments {
     /// Video of the record, which the page refers to; without it, the page asks for the file
     #[arg(long, value_name = "FILE")]
     video: Option<PathBuf>,
-    /// Write a small WebM copy of the video beside the page, which refers to it, for browsers that
+    /// Write a small WebM copy of the video next to the page, which refers to it, for browsers that
     /// cannot play the video
     #[arg(long)]
     proxy: bool,
-    /// Page to write; of a folder, the folder for the pages. By default it is beside the record, or in
+    /// Page to write; of a folder, the folder for the pages. By default it is next to the record, or in
     /// the folder
     #[arg(long, value_name = "PAGE")]
     out: Option<PathBuf>,

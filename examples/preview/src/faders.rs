@@ -10,7 +10,7 @@ const FIRST: &str = "jawOpen";
 /// Steps of a gain per 1.
 const STEPS: f32 = 10.0;
 
-/// A gain for each blendshape, one of which is selected.
+/// The gains of all blendshapes. One blendshape is selected.
 pub struct Faders {
     pub gains: Gains,
     /// Index of the selected channel.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The program `facetrack-preview`: shows a camera or another video with its tracked faces, or with
-//! those of a record.
+//! the faces of a record.
 //!
 //! Two pipelines, so that the picture can be drawn again with other layers or at another size while
 //! the video is paused:

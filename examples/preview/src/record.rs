@@ -122,7 +122,7 @@ fn read(path: &Path) -> Result<Replay<BufReader<File>>, String> {
     Replay::open(BufReader::new(file)).map_err(|error| named(&error))
 }
 
-/// The stream time from which the times of a record count, ns.
+/// The stream time at which the time of a record is 0, ns.
 fn start<S: std::io::Read + std::io::Seek>(replay: &Replay<S>) -> u64 {
     match replay.times() {
         Times::Timestamps => 0,

@@ -47,7 +47,7 @@ pub struct Options<'a> {
 /// A video with faces.
 pub struct Tracking {
     stage: Arc<Stage>,
-    /// `None` if the faces are those of a record.
+    /// `None` if a record has the faces.
     analysis: Option<Analysis>,
 }
 
@@ -85,7 +85,7 @@ impl Tracking {
         Ok(Self { stage, analysis })
     }
 
-    /// The elements that find faces; `None` if the faces are those of a record.
+    /// The elements that find faces; `None` if a record has the faces.
     pub fn analysis(&self) -> Option<&Analysis> {
         self.analysis.as_ref()
     }

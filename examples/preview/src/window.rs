@@ -27,7 +27,7 @@ use crate::record::{Order, Record};
 use crate::screen::Screen;
 use crate::tracking::{Analysis, Tracking};
 
-/// Name by which a desktop finds the entry and the icon of the program.
+/// Identifies the program to a desktop, which shows its entry and its icon.
 const APPLICATION: &str = "invalid.gst_plugin_facetrack.preview";
 
 /// Name of the program.
@@ -36,7 +36,7 @@ const PROGRAM: &str = "facetrack-preview";
 /// Maximum initial size of the window.
 const FIRST_SIZE: [u32; 2] = [1280, 720];
 
-/// The answer to keys of the analysis if the faces are those of a record.
+/// The answer to keys that change the analysis, while a record is shown.
 const NO_ANALYSIS: &str = "this key has no effect on a record";
 
 /// The program.
@@ -174,7 +174,7 @@ impl Preview {
         }
     }
 
-    /// Changes something of the analysis, unless the faces are those of a record.
+    /// Changes the analysis, unless a record is shown.
     fn analyze(&mut self, change: impl FnOnce(&Analysis)) {
         match self.tracking.analysis() {
             Some(analysis) => change(analysis),

@@ -19,7 +19,7 @@ const SUFFIX: &str = "-proxy.webm";
 /// Beginning of WebM files (EBML, RFC 8794).
 const START: [u8; 4] = [0x1a, 0x45, 0xdf, 0xa3];
 
-/// Writes a copy of `video` beside `page`, and returns its path.
+/// Writes a copy of `video` next to `page`, and returns its path.
 ///
 /// # Errors
 /// Returns an error if the video cannot be played, or the copy would replace another file.

@@ -13,23 +13,23 @@ use crate::schedule::NOMINAL_PERIOD;
 /// A face that is seen for less time is reported. Our choice.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Time from which a held or predicted face is reported. Our choice: beyond the time that the
-/// tracker waits for a face, and beyond common intervals of analysis.
+/// A face that is held or predicted for longer is reported. Our choice: the tracker waits for less
+/// time, and common intervals of analysis are shorter.
 const LONG_HOLD: Duration = Duration::from_millis(500);
 
-/// Value from which a blendshape is at its limit. Our choice: they end at 1.
+/// A blendshape with this value is at its limit, which is 1. Our choice.
 const LIMIT: f32 = 0.99;
 
-/// Time from which a blendshape at its limit is reported. Our choice: longer than an extreme
-/// expression lasts.
+/// A blendshape that is at its limit for longer is reported. Our choice: extreme expressions are
+/// shorter.
 const LONG_LIMIT: Duration = Duration::from_secs(2);
 
-/// Deviation from the expected position and size from which a face jumps, in sizes of the face per
+/// A face jumps if its position and size deviate more from those expected, in sizes of the face per
 /// nominal period. Our choice: twice the largest deviation in five clips with four engines.
 const JUMP: f32 = 0.2;
 
-/// Change of the landmarks, relative to their mean, from which they jump, in the same unit. Our
-/// choice: twice the largest change in the same clips.
+/// Landmarks jump if they change more, relative to their mean, in the same unit. Our choice: twice
+/// the largest change in the same clips.
 const CHANGE: f32 = 0.1;
 
 /// A jump is this many times larger than the usual deviation of the face. Our choice.
@@ -57,7 +57,7 @@ pub(super) struct Face {
     missing: Option<Run>,
     /// The face when it was measured last.
     measured: Measured,
-    /// Frames in which the face is held or predicted.
+    /// Latest frames, if the face is held or predicted in them.
     held: Option<Run>,
     /// Blendshapes that are at their limit.
     limits: BTreeMap<String, Run>,
