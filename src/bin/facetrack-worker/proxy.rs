@@ -16,22 +16,21 @@ const ENCODER: &str = "videoconvert ! videoscale add-borders=false \
     ! vp8enc deadline=1 cpu-used=8 threads=2 target-bitrate=1500000 keyframe-max-dist=15 \
     ! webmmux ! fdsink sync=false";
 
-/// Reason why a file is not copied.
-const NO_VIDEO: &str = "the file has no video";
-
 /// Writes the copy of `video` to standard output, which is a file.
 ///
 /// # Errors
 /// Returns an error if the video cannot be played, or the copy cannot be written.
 pub(crate) fn write(video: &Path) -> Result<(), Box<dyn Error>> {
-    match copy(video, |_| ()) {
-        Err(reason) if reason.to_string() == NO_VIDEO => copy(video, faults::hide_movie_duration),
-        copied => copied,
+    if copy(video, |_| ())? || copy(video, faults::hide_movie_duration)? {
+        Ok(())
+    } else {
+        Err("the file has no video".into())
     }
 }
 
-/// Writes the copy; `prepare` gets the pad from which the file is read.
-fn copy(video: &Path, prepare: fn(&gst::Pad)) -> Result<(), Box<dyn Error>> {
+/// Writes the copy, unless no video is found. `prepare` gets the pad that yields the file. Returns
+/// true if there were frames.
+fn copy(video: &Path, prepare: fn(&gst::Pad)) -> Result<bool, Box<dyn Error>> {
     let pipeline = gst::Pipeline::new();
     let (file, decoder) = (playback::make("filesrc")?, playback::make("decodebin")?);
     file.set_property("location", video);
@@ -50,19 +49,22 @@ fn copy(video: &Path, prepare: fn(&gst::Pad)) -> Result<(), Box<dyn Error>> {
         match streams::video(decoder) {
             Some(pad) => {
                 let connect = branch::connector(&pipeline, input.clone(), |pipeline, reason| {
-                    fail(pipeline, &reason);
+                    let error = gst::message::Error::builder(gst::StreamError::Failed, &reason);
+                    post(pipeline, error.src(pipeline).build());
                 });
                 branch::with_first_frame(&pad, connect);
             }
-            None => fail(&pipeline, NO_VIDEO),
+            // Nothing will reach the encoder and end there.
+            None => post(
+                &pipeline,
+                gst::message::Eos::builder().src(&pipeline).build(),
+            ),
         }
     });
-    let played = play(&pipeline).and_then(|()| {
-        let caps = encoded.current_caps();
-        caps.map(|_| ()).ok_or_else(|| NO_VIDEO.to_owned())
-    });
+    let played = play(&pipeline);
+    let has_frames = encoded.current_caps().is_some();
     pipeline.set_state(gst::State::Null)?;
-    Ok(played?)
+    Ok(played.map(|()| has_frames)?)
 }
 
 /// Gives frames their times in a record, where the first one is at 0. Frames that do not count there
@@ -87,10 +89,9 @@ fn set_times(pad: &gst::Pad, clock: branch::Clock) {
     });
 }
 
-fn fail(pipeline: &gst::Pipeline, reason: &str) {
-    let error = gst::message::Error::builder(gst::StreamError::Failed, reason).src(pipeline);
+fn post(pipeline: &gst::Pipeline, message: gst::Message) {
     // The bus is flushed when the pipeline stops.
-    let _ = pipeline.post_message(error.build());
+    let _ = pipeline.post_message(message);
 }
 
 /// Plays to the end.

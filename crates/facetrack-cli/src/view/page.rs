@@ -5,11 +5,12 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
+use data_encoding::BASE64;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use super::encode::{Numbers, base64};
+use super::encode::Numbers;
 
 /// Beginning of every page: only files that begin like this are replaced.
 pub(crate) const START: &str = "<!doctype html>\n<!-- Written by facetrack view -->\n";
@@ -55,7 +56,7 @@ impl<W: Write> RecordPage<W> {
     /// # Errors
     /// Returns the errors of `out`.
     pub(crate) fn add(&mut self, name: &str, numbers: &Numbers) -> io::Result<()> {
-        let text = [b"\">", &*numbers.text()?, b"</script>\n"].concat();
+        let text = [b"\">", numbers.text()?.as_bytes(), b"</script>\n"].concat();
         write!(
             self.0,
             "<script type=\"application/octet-stream\" id=\"{name}"
@@ -103,8 +104,7 @@ pub(crate) fn write_head(out: &mut impl Write, title: &str, script: &str) -> io:
 
 /// The source expression of an inline script or style in a content security policy.
 fn hash(text: &str) -> String {
-    let digest = base64(&Sha256::digest(text));
-    format!("sha256-{}", String::from_utf8_lossy(&digest))
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
 }
 
 /// A text as it is written between tags and in attributes.
