@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack` as a program, with stand-ins for pip, apt-get and curl on its `PATH`.
 
-// Its test, without a program of its own.
-#[path = "../examples/manual.rs"]
-#[expect(dead_code, reason = "`main` of the example")]
-mod manual;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
