@@ -11,7 +11,9 @@ use std::{env, fs};
 use clap_complete::Shell;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = env::args_os().nth(1).ok_or("usage: facetrack-manual <folder>")?;
+    let folder = env::args_os()
+        .nth(1)
+        .ok_or("usage: facetrack-manual <folder>")?;
     write_manual(folder.as_ref())
 }
 
@@ -19,9 +21,17 @@ fn write_manual(folder: &Path) -> Result<(), Box<dyn Error>> {
     let command = folder.join("facetrack");
     write_pages(facetrack_cli::command_line(), &command)?;
     for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
-        clap_complete::generate_to(shell, &mut facetrack_cli::command_line(), "facetrack", &command)?;
+        clap_complete::generate_to(
+            shell,
+            &mut facetrack_cli::command_line(),
+            "facetrack",
+            &command,
+        )?;
     }
-    write_pages(facetrack_preview::command_line(), &folder.join("facetrack-preview"))
+    write_pages(
+        facetrack_preview::command_line(),
+        &folder.join("facetrack-preview"),
+    )
 }
 
 fn write_pages(command: clap::Command, folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -46,7 +56,10 @@ mod tests {
             let page = read(&format!("facetrack/facetrack-{name}.1"));
             assert!(page.contains(&format!("facetrack\\-{name}")), "{page}");
             for completions in ["_facetrack", "facetrack.bash", "facetrack.fish"] {
-                assert!(read(&format!("facetrack/{completions}")).contains(name), "{name}: {completions}");
+                assert!(
+                    read(&format!("facetrack/{completions}")).contains(name),
+                    "{name}: {completions}"
+                );
             }
         }
     }
