@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 # Seconds from the packages to the record, and to the clip in the window, without downloads, and bytes of the plugin.
 MAX_SECONDS=60
-MAX_PLUGIN=6500000
+MAX_PLUGIN=8000000
 # Frames of the sample clip, each with one face.
 FRAMES=72
 

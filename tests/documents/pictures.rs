@@ -103,7 +103,8 @@ fn pictures_are_what_is_drawn_today() {
     let Finished { success, text } = files.given_to(tool).run();
     assert!(success, "{text}");
     let drawn = |name: &str| folder.path().join(name);
-    for name in committed() {
+    // The picture of a page needs a browser: `make test-view` draws it.
+    for name in committed().into_iter().filter(|name| name != "view.jpg") {
         assert!(text.contains(&name), "{name} is not drawn any more");
         let was = file(FOLDER).join(&name);
         match name.ends_with(".svg") {

@@ -73,6 +73,16 @@ struct View<'a> {
     out: &'a Path,
 }
 
+/// What a page that was written shows.
+#[derive(Debug)]
+struct Shown {
+    findings: usize,
+    /// The file that the page refers to.
+    video: Option<PathBuf>,
+    /// Time of the last frame, s.
+    seconds: f64,
+}
+
 /// Writes the page of the record, or the pages of a folder.
 ///
 /// # Errors
@@ -101,7 +111,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
         out: out.as_deref().unwrap_or(&beside),
     };
     let mut summary = arguments.plot.clone().map(Summary::new);
-    let findings = view.write(summary.as_mut())?;
+    let Shown { findings, .. } = view.write(summary.as_mut())?;
     if let Some(summary) = summary {
         let elapsed = arguments.seconds;
         let elapsed = elapsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -116,11 +126,11 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
 }
 
 impl View<'_> {
-    /// Writes the page, and returns the number of findings.
+    /// Writes the page.
     ///
     /// # Errors
     /// Returns an error if the record or the video cannot be read, or the page cannot be written.
-    fn write(self, summary: Option<&mut Summary>) -> Result<usize, Box<dyn Error>> {
+    fn write(self, summary: Option<&mut Summary>) -> Result<Shown, Box<dyn Error>> {
         let at = |error: String| format!("{}: {error}", self.record.display());
         let mut replay = faces::open(self.record).map_err(at)?;
         if is_same(self.record, self.out) {
@@ -155,7 +165,11 @@ impl View<'_> {
         header["findings"] = findings.iter().map(described).collect();
         page.finish(&header).map_err(StoreError::at(self.out))?;
         replacement.finish().map_err(StoreError::at(self.out))?;
-        Ok(findings.len())
+        Ok(Shown {
+            findings: findings.len(),
+            video: shown.map(Path::to_owned),
+            seconds: columns.seconds(),
+        })
     }
 
     /// The link to the video.

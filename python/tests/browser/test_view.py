@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import random
 import struct
 import subprocess
@@ -69,6 +71,27 @@ const middles = (counts) => {{
   return [near, far].map((line) => (line[0] + line[line.length - 1] + 1) / 2 / scale);
 }};
 return {{number, shown: Number(canvas.dataset.frame), scale, x: middles(columns), y: middles(rows)}};
+"""
+
+# Reads the numbers in the five pictures of a strip.
+READ_STRIP = f"""
+const [source, done] = arguments;
+const image = new Image();
+image.onload = () => {{
+  const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  context.drawImage(image, 0, 0);
+  const width = image.width / 5;
+  const read = (picture) => {{
+    let number = 0;
+    for (let bit = 0; bit < {BITS}; bit++) {{
+      const x = width * (picture + (bit + 0.5) * {BLOCK / WIDTH});
+      number += (context.getImageData(x, image.height * {BLOCK / 2 / HEIGHT}, 1, 1).data[0] > 128) << bit;
+    }}
+    return number;
+  }};
+  done([0, 1, 2, 3, 4].map(read));
+}};
+image.src = source;
 """
 
 
@@ -349,6 +372,12 @@ def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:
     browser.driver.get((folder / "all" / "index.html").as_uri())
     (link,) = browser.driver.find_elements(By.CSS_SELECTOR, "tbody a")
     assert browser.driver.find_element(By.TAG_NAME, "tbody").text.startswith(f"clip #1 1 complete {FRAMES}")
+    browser.wait("return 'drawn' in document.querySelector('tbody canvas').dataset")
+    # Pixels of files cannot be read on the page, but those of its screenshot.
+    strip = browser.driver.find_element(By.CSS_SELECTOR, "tbody canvas").screenshot_as_base64
+    numbers = browser.driver.execute_async_script(READ_STRIP, "data:image/png;base64," + strip)
+    middles = [FRAMES * (index + 0.5) / 5 for index in range(5)]
+    assert all(abs(number - middle) <= 2 for number, middle in zip(numbers, middles, strict=True)), numbers
     link.click()
     browser.wait(READY)
     browser.wait("return !document.getElementById('play').disabled")
@@ -380,3 +409,41 @@ def test_a_narrow_page_does_not_scroll_sideways(page: Browser, theme: str) -> No
     names = "return [...document.querySelectorAll('button, input, select, canvas')].filter((it) => !it.hidden)"
     for element in page.run(names):
         assert element.accessible_name or element.aria_role in ("none", "generic", "Canvas"), element.get_attribute("outerHTML")
+
+
+# The screenshot in the documentation, and the mean difference of its pixels to another one, of 255 levels: fonts differ.
+PICTURE_FILE = Path(__file__).parents[3] / "docs" / "pictures" / "view.jpg"
+MOST_OTHERS = 6
+
+COMPARE = """
+const [sources, done] = arguments;
+const read = async (source) => {
+  const image = new Image();
+  image.src = source;
+  await image.decode();
+  const context = new OffscreenCanvas(64, 64).getContext("2d");
+  context.drawImage(image, 0, 0, 64, 64);
+  return context.getImageData(0, 0, 64, 64).data;
+};
+Promise.all(sources.map(read)).then(([one, other]) => {
+  done(one.reduce((sum, level, index) => sum + Math.abs(level - other[index]), 0) / one.length);
+});
+"""
+
+
+def test_the_documentation_shows_the_page(browser: Browser, tmp_path: Path) -> None:
+    portrait = subprocess.check_output(["facetrack", "path", "astronaut.png"], text=True).strip()
+    clip = tmp_path / "clip.mkv"
+    run(PICTURE_FILE.parents[2] / "scripts" / "portrait-clip.sh", portrait, clip)
+    run("facetrack", "run", clip, "--out", tmp_path, "--set", "verbose=true")
+    run("facetrack", "view", tmp_path / "clip.json", "--video", clip, "--proxy")
+    browser.open(tmp_path / "clip.html", "#frame=26")
+    browser.wait_for_frame(26)
+    browser.wait("return document.getElementById('state').textContent === 'Frame 26: tracked.'")
+    options = {"format": "jpeg", "quality": 75, "clip": {"x": 0, "y": 0, "width": 1000, "height": 800, "scale": 0.5}}
+    drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+    if "UPDATE_PICTURES" in os.environ:
+        PICTURE_FILE.write_bytes(base64.b64decode(drawn))
+    sources = [drawn, base64.b64encode(PICTURE_FILE.read_bytes()).decode()]
+    others = browser.driver.execute_async_script(COMPARE, ["data:image/jpeg;base64," + source for source in sources])
+    assert others < MOST_OTHERS, "run UPDATE_PICTURES=1 make test-view"

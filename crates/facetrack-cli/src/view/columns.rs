@@ -131,6 +131,11 @@ impl Columns {
         self.channels[name].add(self.rows, id, value);
     }
 
+    /// Time of the last frame, s.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.last_time as f64 / 1e6
+    }
+
     /// The columns by their names on the page.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, &Numbers)> {
         let columns = [

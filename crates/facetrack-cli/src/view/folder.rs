@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use facetrack_assets::replacement::Replacement;
 
 use super::page::{self, escaped};
-use super::{SUFFIX, View, ViewArguments};
+use super::{SUFFIX, Shown, View, ViewArguments};
 use crate::error::StoreError;
 use crate::index::videos;
 use crate::output;
@@ -22,6 +22,9 @@ const FOLDER: &str = "view";
 /// The page that lists the others, and their folder.
 const LIST: &str = "index.html";
 const PAGES: &str = "videos";
+
+/// The program of the list.
+const SCRIPT: &str = include_str!("strips.js");
 
 /// Columns of the list with the keys of the index.
 const COLUMNS: [(&str, &str); 4] = [
@@ -52,7 +55,7 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
             complaints.push(error.to_string());
             None
         });
-        rows.push(table_row(id, row, page));
+        rows.push(table_row(id, row, page.as_ref()));
     }
     write_list(&list, folder, &rows).map_err(StoreError::at(&list))?;
     for complaint in &complaints {
@@ -70,13 +73,21 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
     })
 }
 
-/// Writes the page of a video. Returns the link to it and the number of findings.
+/// The page of a video in the list.
+struct Page {
+    link: String,
+    findings: usize,
+    /// The canvas of the pictures, if the page has a video.
+    strip: String,
+}
+
+/// Writes the page of a video.
 fn write_page(
     video: &videos::Recorded<'_>,
     row: &[Cell],
     out: &Path,
     has_proxy: bool,
-) -> Result<(String, usize), Box<dyn Error>> {
+) -> Result<Page, Box<dyn Error>> {
     let page = out.join(PAGES).join(format!("{}.{SUFFIX}", video.id));
     if let Some(folder) = page.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
@@ -92,24 +103,41 @@ fn write_page(
         has_proxy,
         out: &page,
     };
-    let findings = view.write(None)?;
-    Ok((page::link(out, &page)?, findings))
+    let Shown {
+        findings,
+        video,
+        seconds,
+    } = view.write(None)?;
+    let video = video.map(|video| page::link(out, &video)).transpose()?;
+    Ok(Page {
+        link: page::link(out, &page)?,
+        findings,
+        strip: video.map_or(String::new(), |video| strip(&video, seconds)),
+    })
 }
 
-/// The row of a video, with the link to its page and the number of findings if it has a page.
-fn table_row(id: &str, row: &[Cell], page: Option<(String, usize)>) -> String {
+/// The place of the pictures of a video, which the program of the list draws.
+fn strip(link: &str, seconds: f64) -> String {
+    format!(
+        "<canvas data-src=\"{link}\" data-seconds=\"{seconds}\" role=\"img\" \
+            aria-label=\"Frames of the video\"></canvas>"
+    )
+}
+
+/// The row of a video, with what its page shows if it has one.
+fn table_row(id: &str, row: &[Cell], page: Option<&Page>) -> String {
     let id = escaped(id);
-    let (name, findings) = match page {
-        Some((link, findings)) => (format!("<a href=\"{link}\">{id}</a>"), findings.to_string()),
-        None => (id, String::new()),
-    };
+    let link = page.map(|Page { link, .. }| format!("<a href=\"{link}\">{id}</a>"));
+    let name = link.unwrap_or(id);
+    let strip = page.map_or("", |page| &page.strip);
+    let findings = page.map_or(String::new(), |page| page.findings.to_string());
     let cells = COLUMNS.map(|(key, _)| match videos::value(row, key) {
         Cell::Text(text) => format!("<td>{}</td>", escaped(text)),
         Cell::Integer(number) => format!("<td class=\"number\">{number}</td>"),
         _ => "<td></td>".to_owned(),
     });
     format!(
-        "<tr><th scope=\"row\">{name}</th><td class=\"number\">{findings}</td>{}</tr>\n",
+        "<tr><th scope=\"row\">{name}</th><td>{strip}</td><td class=\"number\">{findings}</td>{}</tr>\n",
         cells.concat()
     )
 }
@@ -118,13 +146,14 @@ fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
     let replacement = Replacement::begin(path)?;
     let mut out = BufWriter::new(replacement.file()?);
     let title = folder.display();
-    page::write_head(&mut out, &title.to_string(), "")?;
+    page::write_head(&mut out, &title.to_string(), SCRIPT)?;
     let heads = COLUMNS.map(|(_, head)| format!("<th scope=\"col\">{head}</th>"));
     write!(
         out,
         "<body>\n<main>\n<h1>{}</h1>\n<div class=\"scroll\">\n<table>\n\
-            <thead><tr><th scope=\"col\">Video</th><th scope=\"col\">Findings</th>{}</tr></thead>\n\
-            <tbody>\n{}</tbody>\n</table>\n</div>\n</main>\n</body>\n</html>\n",
+            <thead><tr><th scope=\"col\">Video</th><th scope=\"col\">Pictures</th>\
+                <th scope=\"col\">Findings</th>{}</tr></thead>\n\
+            <tbody>\n{}</tbody>\n</table>\n</div>\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         escaped(title),
         heads.concat(),
         rows.concat()
