@@ -15,6 +15,7 @@
 mod controls;
 mod drawing;
 mod faders;
+mod failure;
 mod gauge;
 mod neutral;
 mod notice;
@@ -31,7 +32,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use facetrack::gain::Gains;
 use facetrack::printable::Line;
 use winit::event_loop::{EventLoop, EventLoopProxy};
@@ -47,13 +48,21 @@ use window::Preview;
 
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
-    match show(&command_line().get_matches()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("facetrack-preview: {}", Line(error));
-            ExitCode::FAILURE
-        }
+    let arguments = command_line().get_matches();
+    let Err(error) = show(&arguments) else {
+        return ExitCode::SUCCESS;
+    };
+    let text = format!("facetrack-preview: {}", Line(error));
+    eprintln!("{text}");
+    if arguments.get_flag("desktop")
+        && let Err(error) = failure::show(&text)
+    {
+        eprintln!(
+            "facetrack-preview: the error cannot be shown in a window: {}",
+            Line(error)
+        );
     }
+    ExitCode::FAILURE
 }
 
 /// The command line of the program.
@@ -106,6 +115,12 @@ pub fn command_line() -> Command {
                 .value_name("CHANNEL=FACTOR,…")
                 .value_parser(|list: &str| list.parse::<Gains>())
                 .help("Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain"),
+        )
+        .arg(
+            Arg::new("desktop")
+                .long("desktop")
+                .action(ArgAction::SetTrue)
+                .help("Show an error in a window too: for a start without a terminal"),
         )
         .arg(
             Arg::new("freeze-at")

@@ -450,6 +450,24 @@ fn what_can_not_be_shown_is_said() {
     }
 }
 
+/// The window of a program that was started from a menu, which has no terminal.
+#[test]
+fn an_error_is_shown_in_a_window_until_it_is_closed() {
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, &["--desktop", "/nowhere.mp4"]);
+    preview.wait_for("/nowhere.mp4: Resource not found");
+    preview.shot_with("words of the error", |shot| {
+        let white = shot
+            .pixels()
+            .filter(|pixel| pixel.iter().all(|it| *it > 200));
+        shot.width == 960 && white.count() > 500
+    });
+    preview.window().close();
+    assert!(!preview.running.ends(PATIENCE));
+}
+
 #[test]
 fn times_that_no_video_has_are_refused() {
     for time in ["inf", "nan", "1e30", "-1", "noon"] {

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
-    AtomEnum, ConfigureWindowAux, ConnectionExt as _, ImageFormat, InputFocus, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, MapState, Window as WindowId,
+    AtomEnum, ClientMessageEvent, ConfigureWindowAux, ConnectionExt as _, EventMask, ImageFormat,
+    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MapState, Window as WindowId,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -156,6 +156,18 @@ impl Window<'_> {
         let size = ConfigureWindowAux::new().width(width).height(height);
         let resized = self.desktop.connection.configure_window(self.id, &size);
         resized.expect("a request").check().expect("a window");
+    }
+
+    /// Asks the program to close it, as the frame of a window does.
+    pub fn close(&self) {
+        let x = &self.desktop.connection;
+        let [protocols, delete] = ["WM_PROTOCOLS", "WM_DELETE_WINDOW"].map(|name| {
+            let atom = x.intern_atom(false, name.as_bytes()).expect("a request");
+            atom.reply().expect("an atom").atom
+        });
+        let event = ClientMessageEvent::new(32, self.id, protocols, [delete, NOW, 0, 0, 0]);
+        let sent = x.send_event(false, self.id, EventMask::NO_EVENT, event);
+        sent.expect("a request").check().expect("a window");
     }
 
     pub fn title(&self) -> String {
