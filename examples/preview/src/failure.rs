@@ -10,7 +10,7 @@ use crate::pipelines::{element, launch};
 
 /// The window is GStreamer's own, so that it can be opened whatever failed before.
 const WINDOW: &str = "videotestsrc pattern=black is-live=true ! video/x-raw,width=960,height=240,framerate=5/1 ! \
-                      textoverlay name=text wrap-mode=word-char line-alignment=left halignment=center \
+                      textoverlay name=text line-alignment=left halignment=center \
                       valignment=center font-desc=\"Sans 14\" ! videoconvert ! autovideosink";
 
 /// Shows a text until the window is closed.

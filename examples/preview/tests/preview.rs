@@ -456,8 +456,9 @@ fn an_error_is_shown_in_a_window_until_it_is_closed() {
     let Some(desktop) = Desktop::start() else {
         return;
     };
-    let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, &["--desktop", "/nowhere.mp4"]);
-    preview.wait_for("/nowhere.mp4: Resource not found");
+    // Without the models.
+    let mut preview = Preview::start(Tool::new(PREVIEW), &desktop, &["--desktop", "clip.mp4"]);
+    preview.wait_for("Run `facetrack fetch`");
     preview.shot_with("words of the error", |shot| {
         let white = shot
             .pixels()
