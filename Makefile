@@ -189,6 +189,8 @@ test-view: test-packages ## Test the pages of `facetrack view` in a browser (Deb
 	cargo build --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
+	$(TARGET)/debug/facetrack fetch
+	$(TARGET)/debug/facetrack fetch pictures
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/browser
 
 ##@ Release

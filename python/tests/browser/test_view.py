@@ -437,10 +437,13 @@ def test_the_documentation_shows_the_page(browser: Browser, tmp_path: Path) -> N
     run(PICTURE_FILE.parents[2] / "scripts" / "portrait-clip.sh", portrait, clip)
     run("facetrack", "run", clip, "--out", tmp_path, "--set", "verbose=true")
     run("facetrack", "view", tmp_path / "clip.json", "--video", clip, "--proxy")
+    theme = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", theme)
     browser.open(tmp_path / "clip.html", "#frame=26")
     browser.wait_for_frame(26)
     browser.wait("return document.getElementById('state').textContent === 'Frame 26: tracked.'")
-    options = {"format": "jpeg", "quality": 75, "clip": {"x": 0, "y": 0, "width": 1000, "height": 800, "scale": 0.5}}
+    options = {"format": "jpeg", "quality": 75, "captureBeyondViewport": True}
+    options["clip"] = {"x": 0, "y": 0, "width": 1300, "height": 1440, "scale": 0.307}
     drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
     if "UPDATE_PICTURES" in os.environ:
         PICTURE_FILE.write_bytes(base64.b64decode(drawn))
