@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::mask::{BLOCK, Mask, hull, is_empty};
+use super::mask::{BLOCK, Mask, hull, is_empty, is_full};
 use crate::image::{Component, MAX_SUBSAMPLING, Word};
 
 /// `value` / 255 to the nearest, for products of two bytes.
@@ -83,8 +83,13 @@ pub(super) fn reduce<'a>(
     for start in columns.clone().step_by(BLOCK << across) {
         let block = start..(start + (BLOCK << across)).min(columns.end);
         let blocks = rows.clone().map(|y| &mask.row(y)[block.clone()]);
-        if blocks.clone().all(is_empty) {
-            reduced.resize(reduced.len() + block.len().div_ceil(1 << across), 0);
+        let all_alike = if blocks.clone().all(is_empty) {
+            Some(0)
+        } else {
+            blocks.clone().all(is_full).then_some(u8::MAX)
+        };
+        if let Some(covered) = all_alike {
+            reduced.resize(reduced.len() + block.len().div_ceil(1 << across), covered);
             continue;
         }
         let mut sums = [0u16; BLOCK << MAX_SUBSAMPLING];
@@ -259,7 +264,7 @@ fn pixels<'a, const N: usize>(
         let codes = codes(index * BLOCK);
         let start = (first + index * BLOCK) * N * lanes.component.word.bytes();
         let samples = &mut line[start..];
-        let is_full = opacity == u8::MAX && block.iter().all(|covered| *covered == u8::MAX);
+        let is_full = opacity == u8::MAX && is_full(block);
         let is_bytes = lanes.component.word == Word::Byte && lanes.component.depth == 8;
         if is_full && is_bytes {
             // As with a weight of 1, without mixing.

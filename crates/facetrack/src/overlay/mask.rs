@@ -211,6 +211,16 @@ pub(super) fn is_empty(block: &[u8]) -> bool {
     any == 0 && rest.iter().all(|covered| *covered == 0)
 }
 
+/// Returns true if every pixel is covered completely.
+#[inline(always)]
+pub(super) fn is_full(block: &[u8]) -> bool {
+    let (words, rest) = block.as_chunks();
+    let all = words
+        .iter()
+        .fold(u128::MAX, |all, word| all & u128::from_ne_bytes(*word));
+    all == u128::MAX && rest.iter().all(|covered| *covered == u8::MAX)
+}
+
 /// The smallest range that contains both.
 pub(super) fn hull(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     if a.is_empty() {

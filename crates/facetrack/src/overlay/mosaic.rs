@@ -8,12 +8,9 @@ use super::blend::{Lanes, MAX_LANES};
 /// Minimum side of a cell, px: a cell has a sample of every component then.
 const MIN_CELL: f32 = (1 << crate::image::MAX_SUBSAMPLING) as f32;
 
-/// Bits behind the binary point of a weight: products with differences of codes of 16 bits fit 32 bits
-/// with their sign.
-const FRACTION: u32 = 15;
-
-/// Maximum depth of codes whose doubled differences fit 16 bits with their sign.
-const MAX_SHORT_DEPTH: u32 = 14;
+/// Bits behind the binary point of a weight: products with codes of 16 bits and their sign fit 32
+/// bits.
+const FRACTION: u32 = 12;
 
 /// The transition between neighbouring cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +38,6 @@ pub(super) struct Mosaic {
     means: Vec<[u16; MAX_LANES]>,
     /// Number of lanes.
     lanes: usize,
-    /// True if all codes have at most [`MAX_SHORT_DEPTH`] bits.
-    is_short: bool,
 }
 
 /// Colors of a row of samples.
@@ -84,7 +79,6 @@ impl Mosaic {
             rows,
             means,
             lanes: lanes.words(),
-            is_short: lanes.component.depth <= MAX_SHORT_DEPTH,
         }
     }
 
@@ -96,10 +90,10 @@ impl Mosaic {
             let words = &mut last.words;
             words.resize(self.columns.weights.len() * self.lanes, 0);
             match self.lanes {
-                1 => self.columns.fill::<1>(&cells, words, self.is_short),
-                2 => self.columns.fill::<2>(&cells, words, self.is_short),
-                3 => self.columns.fill::<3>(&cells, words, self.is_short),
-                _ => self.columns.fill::<MAX_LANES>(&cells, words, self.is_short),
+                1 => self.columns.fill::<1>(&cells, words),
+                2 => self.columns.fill::<2>(&cells, words),
+                3 => self.columns.fill::<3>(&cells, words),
+                _ => self.columns.fill::<MAX_LANES>(&cells, words),
             }
             last.cells = cells;
         }
@@ -131,15 +125,6 @@ fn mean(sum: u64, count: usize) -> u16 {
 fn between(from: u16, to: u16, weight: u16) -> u16 {
     let difference = i32::from(to) - i32::from(from);
     (i32::from(from) + ((difference * i32::from(weight)) >> FRACTION)) as u16
-}
-
-/// [`between`] for codes of at most [`MAX_SHORT_DEPTH`] bits, with an instruction that every vector
-/// unit has: the upper half of a product of 16 bits.
-#[inline(always)]
-fn between_short(from: u16, to: u16, weight: u16) -> u16 {
-    let doubled = (to.wrapping_sub(from) << 1) as i16;
-    let product = i32::from(doubled) * i32::from(weight as i16);
-    from.wrapping_add((product >> (FRACTION + 1)) as u16)
 }
 
 /// Cells along an axis, in samples.
@@ -187,31 +172,16 @@ impl Axis {
     }
 
     /// Fills the words of a row from the colors of its cells.
-    fn fill<const N: usize>(&self, cells: &[[u16; MAX_LANES]], colors: &mut [u16], is_short: bool) {
+    fn fill<const N: usize>(&self, cells: &[[u16; MAX_LANES]], colors: &mut [u16]) {
         let start = self.edges[0];
         for run in &self.runs {
             let [from, to] = run.cells.map(|cell| cells[cell]);
             let samples = run.samples.start - start..run.samples.end - start;
             let words = &mut colors.as_chunks_mut::<N>().0[samples.clone()];
-            let weights = &self.weights[samples];
-            if is_short {
-                fill_run(words, weights, [from, to], between_short);
-            } else {
-                fill_run(words, weights, [from, to], between);
+            for (words, weight) in words.iter_mut().zip(&self.weights[samples]) {
+                *words = std::array::from_fn(|lane| between(from[lane], to[lane], *weight));
             }
         }
-    }
-}
-
-#[inline(always)]
-fn fill_run<const N: usize>(
-    words: &mut [[u16; N]],
-    weights: &[u16],
-    [from, to]: [[u16; MAX_LANES]; 2],
-    between: impl Fn(u16, u16, u16) -> u16,
-) {
-    for (words, weight) in words.iter_mut().zip(weights) {
-        *words = std::array::from_fn(|lane| between(from[lane], to[lane], *weight));
     }
 }
 
@@ -279,20 +249,8 @@ mod tests {
         ] {
             let axis = Axis::new(&[8, 16, 24, 32], 1, transition);
             let mut colors = [1; 12];
-            for is_short in [true, false] {
-                axis.fill::<1>(&cells, &mut colors, is_short);
-                assert_eq!(colors, want, "{transition:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn short_codes_are_mixed_as_others_are() {
-        let top = (1 << MAX_SHORT_DEPTH) - 1;
-        for [from, to] in [[0, top], [top, 0], [0, 0], [255, 3], [16, 235]] {
-            for weight in (0..1 << FRACTION).step_by(7) {
-                assert_eq!(between_short(from, to, weight), between(from, to, weight));
-            }
+            axis.fill::<1>(&cells, &mut colors);
+            assert_eq!(colors, want, "{transition:?}");
         }
     }
 
