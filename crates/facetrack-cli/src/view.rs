@@ -73,7 +73,7 @@ struct View<'a> {
     out: &'a Path,
 }
 
-/// What a page that was written shows.
+/// The contents of a page.
 #[derive(Debug)]
 struct Shown {
     findings: usize,

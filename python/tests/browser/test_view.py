@@ -373,7 +373,7 @@ def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:
     (link,) = browser.driver.find_elements(By.CSS_SELECTOR, "tbody a")
     assert browser.driver.find_element(By.TAG_NAME, "tbody").text.startswith(f"clip #1 1 complete {FRAMES}")
     browser.wait("return 'drawn' in document.querySelector('tbody canvas').dataset")
-    # Pixels of files cannot be read on the page, but those of its screenshot.
+    # A page cannot read the pixels of files. A screenshot of the page has them.
     strip = browser.driver.find_element(By.CSS_SELECTOR, "tbody canvas").screenshot_as_base64
     numbers = browser.driver.execute_async_script(READ_STRIP, "data:image/png;base64," + strip)
     middles = [FRAMES * (index + 0.5) / 5 for index in range(5)]
