@@ -173,7 +173,6 @@ fn read_arguments(arguments: &[String]) -> Result<Arguments, Box<dyn Error>> {
             paths,
             insightface: insightface::Settings {
                 embedding: true,
-                det_size: 640,
                 ..insightface::Settings::default()
             },
             ..EngineConfig::default()

@@ -11,6 +11,7 @@ use super::opened::{Layers, Opened};
 use super::pack;
 use super::pose::PoseFinder;
 use super::rewrite::{self, Parts};
+use super::scrfd::close::TwoSizes;
 use super::scrfd::{self, Rest};
 use super::{Derived, Module, provider};
 use crate::device::{Need, Placement};
@@ -66,10 +67,11 @@ pub(super) fn folder(config: &EngineConfig) -> Result<Folder, ModelError> {
     let sizes = files
         .iter()
         .map(|file| file.metadata().map_or(0, |m| m.len()));
+    let second_detector = usize::from(scrfd::is_searched_close(config));
     let need = Need {
         det_size: scrfd::wanted_side(config),
         weights: sizes.sum(),
-        others: files.len().saturating_sub(1),
+        others: files.len().saturating_sub(1) + second_detector,
     };
     Ok(Folder { folder, need })
 }
@@ -100,7 +102,8 @@ impl Folder {
             provider::precision(placement),
             |module| wanted.contains(&module),
             |module, path, bytes| {
-                let provider = provider::choose(placement, self.need, module, bytes.len() as u64);
+                let size = bytes.len() as u64;
+                let provider = provider::choose(placement, self.need, module, size);
                 let options = SessionOptions {
                     threads: config.threads,
                     runs: 1,
@@ -112,8 +115,22 @@ impl Folder {
                     Provider::Cpu => open_parts(&opener, path, &bytes, options),
                     Provider::Cuda(_) => {
                         let (bytes, options) = for_batches(module, bytes, options);
-                        let whole = opener.open_onnx(path, &bytes, options)?;
-                        Ok((whole, None, None))
+                        let open = |provider| {
+                            opener.open_onnx(
+                                path,
+                                &bytes,
+                                SessionOptions {
+                                    provider,
+                                    ..options
+                                },
+                            )
+                        };
+                        let usual = open(provider)?;
+                        if module != Module::Detection || !scrfd::is_searched_close(config) {
+                            return Ok((usual, None, None));
+                        }
+                        let close = open(provider::choose_close(placement, self.need, size))?;
+                        Ok((Box::new(TwoSizes { usual, close }), None, None))
                     }
                 }
             },

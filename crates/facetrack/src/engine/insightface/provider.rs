@@ -9,8 +9,7 @@ use crate::device::{Need, Placement};
 use crate::model::cuda::{CudaProvider, Extents, InputExtents};
 use crate::model::{Provider, Transfer};
 
-/// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit. No
-/// other function places a network on a GPU.
+/// Provider for a network of `bytes` bytes at `placement`, with its share of the memory limit.
 pub(super) fn choose(placement: &Placement, need: Need, module: Module, bytes: u64) -> Provider {
     let Placement::Cuda(cuda) = placement else {
         return Provider::Cpu;
@@ -20,6 +19,24 @@ pub(super) fn choose(placement: &Placement, need: Need, module: Module, bytes: u
         _ => need.share_of_other(cuda.max_vram, bytes),
     };
     Provider::Cuda(CudaProvider::new(cuda, share, input(need, module)))
+}
+
+/// Provider for the detector's session for inputs of [`scrfd::CLOSE`] px at `placement`. Its share of
+/// the memory limit is that of another network, as which `need` counts it.
+pub(super) fn choose_close(placement: &Placement, need: Need, bytes: u64) -> Provider {
+    let Placement::Cuda(cuda) = placement else {
+        return Provider::Cpu;
+    };
+    let share = need.share_of_other(cuda.max_vram, bytes);
+    let close = Need {
+        det_size: scrfd::CLOSE,
+        ..need
+    };
+    Provider::Cuda(CudaProvider::new(
+        cuda,
+        share,
+        input(close, Module::Detection),
+    ))
 }
 
 /// Extents of a network's input where its file leaves them open.
@@ -192,5 +209,12 @@ mod tests {
         });
         assert_eq!(limits[0], 500);
         assert!((1..=500).contains(&limits[1]), "{limits:?}");
+        let Provider::Cuda(close) = choose_close(&placement, NEED, 50) else {
+            panic!("the second session of the detector runs on the processor");
+        };
+        assert_eq!(
+            (close.memory_limit, close.input.side.most),
+            (limits[1], 128)
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! no faces.
 
 pub(super) mod boxes;
+pub(super) mod close;
 mod heads;
 mod letterbox;
 pub(super) mod rest;
@@ -28,7 +29,7 @@ pub(super) const MULTIPLE: usize = 32;
 
 /// Side of the second input of `det-size=0`, px: `DEFAULT_DET_SIZES` in `face_analysis.py`. Faces that
 /// fill the frame are found in it.
-const CLOSE: usize = 128;
+pub(super) const CLOSE: usize = 128;
 
 /// The largest number that the side of an input has to be a multiple of, px.
 pub(super) const LARGEST_MULTIPLE: usize = 128;
@@ -90,7 +91,7 @@ impl Detector {
             heads,
             fixed,
             side,
-            close: config.insightface.det_size == 0 && fixed.is_none(),
+            close: is_searched_close(config) && fixed.is_none(),
             limit: limit(config),
             max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -253,6 +254,11 @@ pub(super) fn wanted_side(config: &EngineConfig) -> usize {
         0 => DET_SIZE.min(limit(config)),
         side => side.min(limit(config)),
     }
+}
+
+/// Returns true if frames are also searched at [`CLOSE`] px, in a network that takes any size.
+pub(super) fn is_searched_close(config: &EngineConfig) -> bool {
+    config.insightface.det_size == 0
 }
 
 /// Maximum side of an input, px.
