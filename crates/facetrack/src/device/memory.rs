@@ -34,7 +34,7 @@ pub struct Need {
     pub det_size: usize,
     /// Size of its files of networks, the detector's and the others', bytes.
     pub weights: u64,
-    /// Number of sessions besides the detector's: those of other networks, and its second one.
+    /// Number of sessions of the other networks, and one more if the detector has two sessions.
     pub others: usize,
 }
 

@@ -21,8 +21,8 @@ pub(super) fn choose(placement: &Placement, need: Need, module: Module, bytes: u
     Provider::Cuda(CudaProvider::new(cuda, share, input(need, module)))
 }
 
-/// Provider for the detector's session for inputs of [`scrfd::CLOSE`] px at `placement`. Its share of
-/// the memory limit is that of another network, as which `need` counts it.
+/// Provider for the detector's session for inputs of [`scrfd::CLOSE`] px at `placement`. The session
+/// has a share of the memory limit like a network of its own.
 pub(super) fn choose_close(placement: &Placement, need: Need, bytes: u64) -> Provider {
     let Placement::Cuda(cuda) = placement else {
         return Provider::Cpu;

@@ -10,7 +10,7 @@ use crate::model::{Model, ModelError, TensorSpec};
 
 /// The sessions of a detector.
 pub(crate) struct TwoSizes {
-    /// Runs with all inputs except those of `close`.
+    /// Runs with inputs of any other size than [`CLOSE`] px.
     pub usual: Box<dyn Model>,
     /// Runs with inputs of [`CLOSE`] px.
     pub close: Box<dyn Model>,
