@@ -119,7 +119,8 @@ impl Blendshapes {
         self.source
     }
 
-    /// The value of a channel; `None` when it was not measured.
+    /// The value of a channel; `None` when it was not measured. ARKit's channels, such as `jawOpen`,
+    /// have values from 0 to 1.
     pub fn get(&self, name: &str) -> Option<f32> {
         self.iter()
             .find(|(channel, _)| *channel == name)
