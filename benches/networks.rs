@@ -2,7 +2,8 @@
 //! Time of each network in the built-in runtime and in ONNX Runtime, on one thread.
 //!
 //! `cargo bench --package facetrack --bench networks`, pinned to a core. Runs alternate, and the
-//! fastest of each runtime counts, because other work on the machine only makes runs slower.
+//! fastest of each runtime counts, because other work on the machine only makes runs slower. With
+//! arguments, only networks whose names contain one of them run.
 
 use std::error::Error;
 use std::fs;
@@ -105,6 +106,13 @@ fn compare(
     read: &dyn Fn() -> Result<Graph, ModelError>,
     shape: &[usize],
 ) -> Result<(), ModelError> {
+    let wanted: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word)) {
+        return Ok(());
+    }
     let open = |choice| {
         let opener = Opener::new(paths, choice);
         opener.open(path, bytes, read, SessionOptions::default())

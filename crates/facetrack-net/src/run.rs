@@ -172,14 +172,19 @@ impl State {
                 Order::ChannelsLast => {
                     for line in (0..height).map(of_row) {
                         for x in 0..width {
-                            values.extend((0..channels).map(|channel| line[layout.at(x, channel)]));
+                            for first in layout.blocks().take_while(|first| *first < channels) {
+                                let count = layout.lanes(first).min(channels - first);
+                                values.extend_from_slice(&line[layout.at(x, first)..][..count]);
+                            }
                         }
                     }
                 }
                 Order::ChannelsFirst => {
                     for channel in 0..channels {
+                        let lanes = layout.lanes(layout.block_of(channel));
                         for line in (0..height).map(of_row) {
-                            values.extend((0..width).map(|x| line[layout.at(x, channel)]));
+                            let pixels = line[layout.at(0, channel)..].iter().step_by(lanes);
+                            values.extend(pixels.take(width));
                         }
                     }
                 }
