@@ -170,56 +170,79 @@ struct Tile<'a> {
 
 impl Tile<'_> {
     /// Computes `P` pixels at a time, or `R` from an input that comes with its channels first. A block
-    /// of columns has `Q` vectors.
+    /// of columns has `Q` vectors. The number of pixels is a multiple of [`GROUP`].
     #[inline(always)]
     fn pixels<S: Simd, V: Vector<S>, const P: usize, const R: usize, const Q: usize>(
         &self,
         simd: S,
         output: &mut [f32],
     ) {
-        let Row {
-            rows,
-            layout,
-            stride,
-            ..
-        } = self.row;
-        let [mut at, end] = self.span;
-        match (layout.block, rows.len(), self.width, stride) {
-            (BLOCK, 1, 1, 1) => {
-                while at + P <= end {
-                    self.pointwise::<S, V, P, Q>(simd, at, output);
-                    at += P;
-                }
-                while at + 4 <= end {
-                    self.pointwise::<S, V, 4, Q>(simd, at, output);
-                    at += 4;
-                }
-            }
-            (1, _, 3, 2) => {
-                while at + R <= end {
-                    self.planar::<S, V, R, Q, 3, 2>(simd, at, output);
-                    at += R;
-                }
-            }
-            (1, _, 5, 2) => {
-                while at + R <= end {
-                    self.planar::<S, V, R, Q, 5, 2>(simd, at, output);
-                    at += R;
-                }
-            }
+        let Row { layout, stride, .. } = self.row;
+        match (layout.block, self.width, stride) {
+            (BLOCK, _, 1) => self.windows::<S, V, P, Q, 1>(simd, output),
+            (BLOCK, _, 2) => self.windows::<S, V, P, Q, 2>(simd, output),
+            (1, 3, 2) => self.planes::<S, V, R, Q, 3, 2>(simd, output),
+            (1, 5, 2) => self.planes::<S, V, R, Q, 5, 2>(simd, output),
             _ => {
+                let [mut at, end] = self.span;
                 while at + P <= end {
                     self.compute::<S, V, P, Q>(simd, at, output);
                     at += P;
                 }
+                while at + 2 <= end {
+                    self.compute::<S, V, 2, Q>(simd, at, output);
+                    at += 2;
+                }
             }
         }
-        while at + 4 <= end {
-            self.compute::<S, V, 4, Q>(simd, at, output);
-            at += 4;
+    }
+
+    /// Computes pixels from an image in blocks of channels, `P` at a time if possible. The last ones
+    /// are divided so that there are enough sums to compute at a time.
+    #[inline(always)]
+    fn windows<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const STRIDE: usize>(
+        &self,
+        simd: S,
+        output: &mut [f32],
+    ) {
+        let [mut at, end] = self.span;
+        while at < end {
+            let left = end - at;
+            if left >= P && !(P == 6 && left == 8) {
+                self.window::<S, V, P, Q, STRIDE>(simd, at, output);
+                at += P;
+            } else if P > 8 && left >= 8 {
+                self.window::<S, V, 8, Q, STRIDE>(simd, at, output);
+                at += 8;
+            } else {
+                self.window::<S, V, GROUP, Q, STRIDE>(simd, at, output);
+                at += GROUP;
+            }
         }
-        if at < end {
-            self.compute::<S, V, 2, Q>(simd, at, output);
+    }
+
+    /// Computes pixels from an input that comes with its channels first, `R` at a time if possible.
+    #[inline(always)]
+    fn planes<
+        S: Simd,
+        V: Vector<S>,
+        const R: usize,
+        const Q: usize,
+        const K: usize,
+        const STRIDE: usize,
+    >(
+        &self,
+        simd: S,
+        output: &mut [f32],
+    ) {
+        let [mut at, end] = self.span;
+        while at + R <= end {
+            self.planar::<S, V, R, Q, K, STRIDE>(simd, at, output);
+            at += R;
+        }
+        while at < end {
+            self.planar::<S, V, GROUP, Q, K, STRIDE>(simd, at, output);
+            at += GROUP;
         }
     }
 
@@ -305,9 +328,9 @@ impl Tile<'_> {
         B * C
     }
 
-    /// Computes the `P` pixels from `at` on from single pixels.
+    /// Computes the `P` pixels from `at` on from an image in blocks of channels.
     #[inline(always)]
-    fn pointwise<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+    fn window<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const STRIDE: usize>(
         &self,
         simd: S,
         at: usize,
@@ -315,16 +338,26 @@ impl Tile<'_> {
     ) {
         let mut sums = bias::<S, V, P, Q>(simd, self.bias);
         let layout = &self.row.layout;
+        let (block, first) = (BLOCK * layout.whole(), self.row.first + at * STRIDE);
         let mut values = self.values;
-        for first in layout.blocks() {
-            let row = &self.row.rows[0][layout.piece(first)];
-            let at = self.row.first + at;
-            let own = values.split_at(layout.lanes(first) * Q * V::LEN);
-            values = own.1;
-            if layout.lanes(first) == BLOCK {
-                add_block::<S, V, P, Q, BLOCK>(simd, own.0, row, at, &mut sums);
-            } else {
-                add_block::<S, V, P, Q, LANES>(simd, own.0, row, at, &mut sums);
+        for row in self.row.rows {
+            let mut rest = &row[..layout.len()];
+            while rest.len() >= block {
+                let (piece, others) = rest.split_at(block);
+                rest = others;
+                for x in first..first + self.width {
+                    let (own, others) = values.split_at(BLOCK * Q * V::LEN);
+                    values = others;
+                    add_block::<S, V, P, Q, BLOCK, STRIDE>(simd, own, piece, x, &mut sums);
+                }
+            }
+            if rest.is_empty() {
+                continue;
+            }
+            for x in first..first + self.width {
+                let (own, others) = values.split_at(LANES * Q * V::LEN);
+                values = others;
+                add_block::<S, V, P, Q, LANES, STRIDE>(simd, own, rest, x, &mut sums);
             }
         }
         self.store(simd, sums, at, (self.first, output));
@@ -449,24 +482,28 @@ fn bias<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
     sums
 }
 
-/// Adds the products of `C` channels of each of the pixels from `at` on. All positions are
+/// Adds the products of `C` channels of `P` pixels, `STRIDE` apart, from `at` on. All positions are
 /// compile-time constants, which matters if there is little to add.
 #[inline(always)]
-fn add_block<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const C: usize>(
+fn add_block<
+    S: Simd,
+    V: Vector<S>,
+    const P: usize,
+    const Q: usize,
+    const C: usize,
+    const STRIDE: usize,
+>(
     simd: S,
     weights: &[f32],
     row: &[f32],
     at: usize,
     sums: &mut [[V; Q]; P],
 ) {
-    let pixels = row.as_chunks::<C>().0[at..].first_chunk::<P>();
-    let Some(pixels) = pixels else {
-        return;
-    };
+    let pixels = &row.as_chunks::<C>().0[at..][..(P - 1) * STRIDE + 1];
     for (k, weights) in weights.chunks_exact(Q * V::LEN).enumerate().take(C) {
         let mut inputs = [0.0; P];
         for p in 0..P {
-            inputs[p] = pixels[p][k];
+            inputs[p] = pixels[p * STRIDE][k];
         }
         add::<S, V, P, Q>(simd, weights, inputs, sums);
     }
