@@ -17,6 +17,9 @@ use crate::plan::{self, Place, Plan, Step, Work, owner};
 /// Number of times that a waiting thread looks for work before it yields its processor: some 25 µs.
 const SPINS: usize = 1000;
 
+/// Number of columns of an enlarged image whose neighbours are found at a time.
+const COLUMNS: usize = 64;
+
 /// Memory of one run at a time.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -486,6 +489,9 @@ impl Band {
                     first += count;
                 }
             }
+            Operator::Resize(interpolation, _) => {
+                self.resize(simd, *interpolation, (layer, row), output);
+            }
             Operator::Normalize { scale, epsilon } => {
                 let line = (self.line(input, row), &input.layout());
                 rows::normalize(simd, line, scale, *epsilon, (output, &layout));
@@ -505,6 +511,38 @@ impl Band {
             _ => {
                 for first in layout.blocks() {
                     self.compute_block(simd, layer, row, first, &mut output[layout.inner(first)]);
+                }
+            }
+        }
+    }
+
+    /// Computes a row of an image of another size.
+    fn resize<S: Simd>(
+        &self,
+        simd: S,
+        interpolation: Interpolation,
+        (layer, row): (&Layer, usize),
+        output: &mut [f32],
+    ) {
+        let [input, place] = [layer.inputs[0], layer.output].map(|id| &self.places[id]);
+        let (own, layout) = (input.layout(), place.layout());
+        let (near, far, down) =
+            interpolation.neighbours(row, input.shape.height, place.shape.height);
+        let lines = [near, far].map(|row| self.line(input, row));
+        let mut columns = [(0, 0, 0.0); COLUMNS];
+        for start in (0..layout.width).step_by(COLUMNS) {
+            let columns = &mut columns[..COLUMNS.min(layout.width - start)];
+            for (x, column) in columns.iter_mut().enumerate() {
+                *column = interpolation.neighbours(start + x, own.width, layout.width);
+            }
+            for first in layout.blocks() {
+                let (lines, lanes) = (lines.map(|line| &line[own.inner(first)]), own.lanes(first));
+                let output = &mut output[layout.inner(first)][start * lanes..];
+                match interpolation {
+                    Interpolation::Nearest => rows::repeat(lines[0], columns, lanes, output),
+                    Interpolation::AlignedCorners => {
+                        rows::interpolate(simd, lines, down, columns, lanes, output);
+                    }
                 }
             }
         }
@@ -551,27 +589,6 @@ impl Band {
                 rows::activate(simd, (first, lanes), &layer.activation, output);
             }
             Operator::Scale => rows::scale(simd, inner(0, row), inner(1, 0), output),
-            Operator::Resize(interpolation, _) => {
-                let shape = self.places[layer.output].shape;
-                let (near, far, down) =
-                    interpolation.neighbours(row, input.shape.height, shape.height);
-                let lines = [inner(0, near), inner(0, far)];
-                let column = |x| interpolation.neighbours(x, input.shape.width, shape.width);
-                match interpolation {
-                    Interpolation::Nearest if shape.width == 2 * input.shape.width => {
-                        rows::double(lines[0], lanes, output);
-                    }
-                    Interpolation::Nearest => {
-                        for (x, pixel) in output.chunks_exact_mut(lanes).enumerate() {
-                            pixel.copy_from_slice(&lines[0][column(x).0 * lanes..][..lanes]);
-                        }
-                    }
-                    Interpolation::AlignedCorners => {
-                        let columns = (0..shape.width).map(column);
-                        rows::interpolate(simd, lines, down, columns, lanes, output);
-                    }
-                }
-            }
             Operator::Identity => {
                 output.copy_from_slice(inner(0, row));
                 rows::activate(simd, (first, lanes), &layer.activation, output);
@@ -643,6 +660,7 @@ impl Band {
             | Operator::Mix { .. }
             | Operator::Select(_)
             | Operator::Concat(_)
+            | Operator::Resize(..)
             | Operator::Normalize { .. } => {}
         }
     }

@@ -117,87 +117,78 @@ fn vectors<S: Simd, V: Vector<S>, const C: usize, const K: usize, const STRIDE: 
     for (near, row) in near.iter_mut().zip(rows) {
         *near = &row.as_chunks::<C>().0[first..];
     }
-    let values = filters.values[channel * K * K..].as_chunks::<C>().0;
-    for lane in (0..C).step_by(V::LEN) {
-        let mut weights = [[V::splat(simd, 0.0); K]; K];
-        for (place, values) in values.iter().take(K * K).enumerate() {
-            weights[place / K][place % K] = V::from_slice(simd, &values[lane..][..V::LEN]);
-        }
-        let line = Line {
-            rows: near,
-            weights,
-            bias: V::from_slice(simd, &filters.bias[channel + lane..][..V::LEN]),
-            activation,
-            channel,
-            lane,
-        };
-        line.pixels::<S, STRIDE>(simd, output.as_chunks_mut::<C>().0);
+    let block = Block {
+        rows: near,
+        weights: filters.values[channel * K * K..].as_chunks::<C>().0,
+        bias: &filters.bias[channel..],
+        activation,
+        channel,
+    };
+    let output = output.as_chunks_mut::<C>().0;
+    match output.len() {
+        8.. => block.groups::<S, V, STRIDE, 8>(simd, output),
+        4.. => block.groups::<S, V, STRIDE, 4>(simd, output),
+        _ => block.groups::<S, V, STRIDE, 1>(simd, output),
     }
 }
 
-/// A vector of channels along a row.
-struct Line<'a, V, const C: usize, const K: usize> {
+/// A block of channels along a row.
+struct Block<'a, const C: usize, const K: usize> {
     rows: [&'a [[f32; C]]; K],
-    weights: [[V; K]; K],
-    bias: V,
+    /// Weights of each pixel of the kernel.
+    weights: &'a [[f32; C]],
+    bias: &'a [f32],
     activation: &'a Activation,
-    /// The first channel of the block, and where in the block the vector begins.
+    /// The first channel.
     channel: usize,
-    lane: usize,
 }
 
-impl<V, const C: usize, const K: usize> Line<'_, V, C, K> {
+impl<const C: usize, const K: usize> Block<'_, C, K> {
+    /// Computes all pixels, `P` at a time; some of the last twice. All vectors of `P` pixels come
+    /// before the next pixels, because rows of wide images do not stay in the first cache.
     #[inline(always)]
-    fn pixels<S: Simd, const STRIDE: usize>(&self, simd: S, output: &mut [[f32; C]])
-    where
-        V: Vector<S>,
-    {
-        match output.len() {
-            8.. => self.groups::<S, STRIDE, 8>(simd, output),
-            4.. => self.groups::<S, STRIDE, 4>(simd, output),
-            _ => self.groups::<S, STRIDE, 1>(simd, output),
-        }
-    }
-
-    /// Computes all pixels, `P` at a time; some of the last twice.
-    #[inline(always)]
-    fn groups<S: Simd, const STRIDE: usize, const P: usize>(&self, simd: S, output: &mut [[f32; C]])
-    where
-        V: Vector<S>,
-    {
-        let last = output.len() - P;
-        for at in (0..output.len()).step_by(P) {
-            self.compute::<S, STRIDE, P>(simd, at.min(last), output);
-        }
-    }
-
-    /// Computes the `P` pixels from `at` on.
-    #[inline(always)]
-    fn compute<S: Simd, const STRIDE: usize, const P: usize>(
+    fn groups<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize>(
         &self,
         simd: S,
-        at: usize,
         output: &mut [[f32; C]],
-    ) where
-        V: Vector<S>,
-    {
-        let mut sums = [[self.bias; 1]; P];
+    ) {
+        let last = output.len() - P;
+        for at in (0..output.len()).step_by(P) {
+            for lane in (0..C).step_by(V::LEN) {
+                self.compute::<S, V, STRIDE, P>(simd, (at.min(last), lane), output);
+            }
+        }
+    }
+
+    /// Computes the `P` pixels from `at` on of the vector that begins with the channel `lane`.
+    #[inline(always)]
+    fn compute<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize>(
+        &self,
+        simd: S,
+        (at, lane): (usize, usize),
+        output: &mut [[f32; C]],
+    ) {
+        let mut sums = [[V::from_slice(simd, &self.bias[lane..][..V::LEN]); 1]; P];
         for r in 0..K {
             let near = &self.rows[r][at * STRIDE..][..(P - 1) * STRIDE + K];
-            let input = |x: usize| V::from_slice(simd, &near[x][self.lane..][..V::LEN]);
+            let input = |x: usize| V::from_slice(simd, &near[x][lane..][..V::LEN]);
+            let mut weights = [V::splat(simd, 0.0); K];
+            for (k, weights) in weights.iter_mut().enumerate() {
+                *weights = V::from_slice(simd, &self.weights[r * K + k][lane..][..V::LEN]);
+            }
             if STRIDE == 1 {
                 // Each pixel is loaded once for all outputs that it contributes to.
                 for x in 0..P + K - 1 {
                     let input = input(x);
                     for k in 0..K {
                         if x >= k && x - k < P {
-                            sums[x - k][0] = input.mul_add(self.weights[r][k], sums[x - k][0]);
+                            sums[x - k][0] = input.mul_add(weights[k], sums[x - k][0]);
                         }
                     }
                 }
             } else {
                 for (p, [sum]) in sums.iter_mut().enumerate() {
-                    for (k, weights) in self.weights[r].iter().enumerate() {
+                    for (k, weights) in weights.iter().enumerate() {
                         *sum = input(p * STRIDE + k).mul_add(*weights, *sum);
                     }
                 }
@@ -208,9 +199,9 @@ impl<V, const C: usize, const K: usize> Line<'_, V, C, K> {
             simd,
             sums,
             self.activation,
-            self.channel + self.lane,
+            self.channel + lane,
             |p, _, x| {
-                x.store_slice(&mut output[p][self.lane..][..V::LEN]);
+                x.store_slice(&mut output[p][lane..][..V::LEN]);
             },
         );
     }

@@ -226,18 +226,27 @@ fn total<S: Simd>(lanes: f32x8<S>) -> f32 {
     lanes.as_slice().iter().fold(0.0, |sum, x| sum + x)
 }
 
-/// Repeats each pixel of `stored` channels.
-pub(crate) fn double(input: &[f32], stored: usize, output: &mut [f32]) {
+/// Copies the first pixel of each of `columns`.
+pub(crate) fn repeat(
+    input: &[f32],
+    columns: &[(usize, usize, f32)],
+    stored: usize,
+    output: &mut [f32],
+) {
     match stored {
-        LANES => double_pixels::<LANES>(input, output),
-        _ => double_pixels::<BLOCK>(input, output),
+        LANES => repeat_pixels::<LANES>(input, columns, output),
+        _ => repeat_pixels::<BLOCK>(input, columns, output),
     }
 }
 
-fn double_pixels<const N: usize>(input: &[f32], output: &mut [f32]) {
-    let pairs = output.as_chunks_mut::<N>().0.as_chunks_mut::<2>().0;
-    for (pixel, pair) in input.as_chunks::<N>().0.iter().zip(pairs) {
-        *pair = [*pixel; 2];
+fn repeat_pixels<const N: usize>(
+    input: &[f32],
+    columns: &[(usize, usize, f32)],
+    output: &mut [f32],
+) {
+    let (input, output) = (input.as_chunks::<N>().0, output.as_chunks_mut::<N>().0);
+    for ((near, ..), pixel) in columns.iter().zip(output) {
+        *pixel = input[*near];
     }
 }
 
@@ -247,23 +256,34 @@ pub(crate) fn interpolate<S: Simd>(
     simd: S,
     lines: [&[f32]; 2],
     down: f32,
-    columns: impl Iterator<Item = (usize, usize, f32)>,
+    columns: &[(usize, usize, f32)],
     stored: usize,
     output: &mut [f32],
 ) {
     simd.vectorize(
         #[inline(always)]
-        || {
-            for ((near, far, across), output) in columns.zip(output.chunks_exact_mut(stored)) {
-                let [(a, b), (c, d)] = lines.map(|line| {
-                    let pixel = |x: usize| &line[x * stored..][..stored];
-                    (pixel(near), pixel(far))
-                });
-                for ((((a, b), c), d), output) in a.iter().zip(b).zip(c).zip(d).zip(output) {
-                    let (above, below) = (a + (b - a) * across, c + (d - c) * across);
-                    *output = above + (below - above) * down;
-                }
-            }
+        || match stored {
+            LANES => interpolate_pixels::<LANES>(lines, down, columns, output),
+            _ => interpolate_pixels::<BLOCK>(lines, down, columns, output),
         },
     );
+}
+
+#[inline(always)]
+fn interpolate_pixels<const N: usize>(
+    lines: [&[f32]; 2],
+    down: f32,
+    columns: &[(usize, usize, f32)],
+    output: &mut [f32],
+) {
+    let [above, below] = lines.map(|line| line.as_chunks::<N>().0);
+    let pixels = output.as_chunks_mut::<N>().0;
+    for ((near, far, across), pixel) in columns.iter().zip(pixels) {
+        let (a, b, c, d) = (&above[*near], &above[*far], &below[*near], &below[*far]);
+        for (lane, output) in pixel.iter_mut().enumerate() {
+            let above = a[lane] + (b[lane] - a[lane]) * across;
+            let below = c[lane] + (d[lane] - c[lane]) * across;
+            *output = above + (below - above) * down;
+        }
+    }
 }
