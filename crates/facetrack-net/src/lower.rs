@@ -8,6 +8,7 @@ mod input;
 mod join;
 mod product;
 mod resize;
+mod select;
 mod shape;
 mod tail;
 
@@ -119,6 +120,7 @@ pub(crate) fn lower(graph: &Graph) -> Result<Layers> {
     let outputs = graph.outputs.iter().map(|port| lowering.output(port.value));
     let outputs = outputs.collect::<Result<Vec<_>>>()?;
     let mut layers = lowering.layers;
+    select::fold(&mut layers.layers, &outputs, lowering.weights);
     layers.outputs = outputs;
     layers.tensors = lowering.channels.len();
     Ok(layers)
@@ -279,7 +281,10 @@ impl Lowering<'_> {
     fn output(&mut self, value: Value) -> Result<Output> {
         let (pieces, extents) = match self.form(value)? {
             Form::Flat(pieces, extents) => (pieces, Some(extents)),
-            _ => (vec![self.tensor(value)?], None),
+            _ => {
+                let piece = self.tensor(value)?;
+                self.joined(value, piece).unwrap_or((vec![piece], None))
+            }
         };
         let declared = self.graph.shape(value).to_vec();
         Ok(Output {
@@ -287,6 +292,28 @@ impl Lowering<'_> {
             declared,
             extents,
         })
+    }
+
+    /// The images that `piece` joins, with the extents of the output, if only the output needs them joined.
+    fn joined(&mut self, value: Value, piece: Piece) -> Option<(Vec<Piece>, Option<Vec<Extent>>)> {
+        let place = self.place(piece.id)?;
+        let layer = &self.layers.layers[place];
+        let parts = layer.inputs.iter().map(|id| Piece { id: *id, ..piece });
+        let parts: Vec<Piece> = parts.collect();
+        let channels = parts.iter().map(|part| self.channels[part.id].0).sum();
+        let is_whole = matches!(layer.operator, Operator::Concat(sum) if sum == channels);
+        let outputs = self.graph.outputs.iter();
+        let is_only_output =
+            outputs.filter(|port| port.value == value).count() == 1 && self.users(value).is_empty();
+        let is_plain =
+            layer.activation == Activation::Linear && piece.order == Order::ChannelsFirst;
+        if !(is_whole && is_only_output && is_plain) {
+            return None;
+        }
+        let size = [2, 3].map(|axis| Extent::Of(parts[0].id, axis));
+        let extents = [Extent::Fixed(1), Extent::Fixed(channels)];
+        self.layers.layers.remove(place);
+        Some((parts, Some([extents, size].concat())))
     }
 
     /// The nodes that take `value`.

@@ -422,9 +422,7 @@ impl Band {
         let place = &self.places[layer.output];
         if added.buffer != place.buffer {
             let (layout, whole) = (added.layout(), place.layout());
-            if layout.stored < whole.stored {
-                output.fill(0.0);
-            }
+            rows::clear_behind(output, &whole, layout.stored);
             let line = self.line(added, row);
             rows::copy((line, 0), &layout, (output, 0), &whole, layout.stored);
         }
@@ -470,7 +468,7 @@ impl Band {
                 dense::run(simd, &row, packed, after, (output, &layout));
             }
             Operator::Select(channels) => {
-                output.fill(0.0);
+                rows::clear_behind(output, &layout, channels.len());
                 let (line, own) = (self.line(input, row), input.layout());
                 let mut index = 0;
                 for run in channels.chunk_by(|a, b| a + 1 == *b) {
@@ -479,7 +477,11 @@ impl Band {
                 }
             }
             Operator::Concat(_) => {
-                output.fill(0.0);
+                let parts = layer
+                    .inputs
+                    .iter()
+                    .map(|id| self.places[*id].shape.channels);
+                rows::clear_behind(output, &layout, parts.sum());
                 let mut first = 0;
                 for id in &layer.inputs {
                     let place = &self.places[*id];

@@ -63,6 +63,31 @@ impl Weights {
         }
     }
 
+    /// The weights of some columns.
+    pub(crate) fn with_columns(&self, columns: &[usize]) -> Self {
+        let depth = self.depth();
+        let stored = self.bias.len();
+        let mut values = Vec::with_capacity(depth * padded(columns.len()));
+        let mut bias: Vec<f32> = columns.iter().map(|column| self.bias[*column]).collect();
+        bias.resize(padded(columns.len()), 0.0);
+        for own in columns.chunks(BLOCK) {
+            for k in 0..depth {
+                values.extend(own.iter().map(|column| {
+                    let first = column - column % BLOCK;
+                    let lanes = BLOCK.min(stored - first);
+                    self.values[first * depth + k * lanes + column - first]
+                }));
+                values.resize(values.len() + padded(own.len()) - own.len(), 0.0);
+            }
+        }
+        Self {
+            values,
+            bias,
+            columns: columns.len(),
+            ..*self
+        }
+    }
+
     /// Takes a matrix, which is a row of pixels, as weights, and a pixel of ones behind it.
     pub(crate) fn take_matrix(&mut self, matrix: &[f32], layout: &Layout) {
         let depth = layout.width + 1;
@@ -80,6 +105,11 @@ impl Weights {
     /// Number of columns.
     pub(crate) fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// Number of weights of a column.
+    pub(crate) fn depth(&self) -> usize {
+        self.kernel[0] * self.kernel[1] * self.stored
     }
 
     /// Channels of the input in memory.
@@ -102,7 +132,7 @@ pub(crate) fn run<S: Simd>(
     (activation, adds): (&Activation, bool),
     (output, layout): (&mut [f32], &Layout),
 ) {
-    let depth = weights.kernel[0] * weights.kernel[1] * weights.stored;
+    let depth = weights.depth();
     let tile = |first: usize, start: usize, end: usize| Tile {
         row,
         span: [start, end],

@@ -63,6 +63,13 @@ pub(crate) fn max_pool<S: Simd>(
     );
 }
 
+/// Sets the blocks with channels from `channels` on to 0.
+pub(crate) fn clear_behind(output: &mut [f32], layout: &Layout, channels: usize) {
+    if channels < layout.stored {
+        output[layout.piece(layout.block_of(channels)).start..].fill(0.0);
+    }
+}
+
 /// Copies `count` channels of all pixels.
 pub(crate) fn copy(
     (from, first_from): (&[f32], usize),
