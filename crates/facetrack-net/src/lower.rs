@@ -302,12 +302,11 @@ impl Lowering<'_> {
         let parts: Vec<Piece> = parts.collect();
         let channels = parts.iter().map(|part| self.channels[part.id].0).sum();
         let is_whole = matches!(layer.operator, Operator::Concat(sum) if sum == channels);
-        let outputs = self.graph.outputs.iter();
-        let is_only_output =
-            outputs.filter(|port| port.value == value).count() == 1 && self.users(value).is_empty();
+        // The output of the graph is its only user.
+        let is_output = *self.users(value) == [usize::MAX];
         let is_plain =
             layer.activation == Activation::Linear && piece.order == Order::ChannelsFirst;
-        if !(is_whole && is_only_output && is_plain) {
+        if !(is_whole && is_output && is_plain) {
             return None;
         }
         let size = [2, 3].map(|axis| Extent::Of(parts[0].id, axis));

@@ -441,6 +441,21 @@ fn convolutions_in_groups_equal_plain_loops() {
 }
 
 #[test]
+fn convolutions_of_which_groups_take_channels_equal_plain_loops() {
+    check(|maker, image| {
+        let groups = maker.number(2..=3);
+        let inputs = groups * [16, 24, 63][maker.number(0..=2)];
+        let source = maker.convolution(image, 1, inputs);
+        let source = maker.activated(source);
+        if maker.rng.bool() {
+            maker.graph.add_output("source", source.0);
+        }
+        let outputs = groups * maker.number(1..=30);
+        maker.convolution(source, groups, outputs)
+    });
+}
+
+#[test]
 fn single_layers_equal_plain_loops() {
     check(Maker::layer);
 }
