@@ -543,6 +543,16 @@ mod tests {
     }
 
     #[test]
+    fn after_effects_knows_the_shape_of_pixels() {
+        let wide = r#""height":100,"pixel_aspect_ratio":1.25"#;
+        let text = tracks(Format::AfterEffects, |text| {
+            text.replace(r#""height":100"#, wide)
+        });
+        let want = "\tSource Pixel Aspect Ratio\t1.25\n";
+        assert!(text.unwrap().contains(want), "{want}");
+    }
+
+    #[test]
     fn fusion_has_splines_of_relative_positions() {
         let text = tracks(Format::Fusion, |text| text).unwrap();
         let spline = |name: &str, frames: &[u32], values: &[&str], flag: &str| {

@@ -97,7 +97,8 @@ impl<S> Replay<S> {
 
     /// Width of a pixel divided by its height in the analysed frames.
     pub fn pixel_aspect_ratio(&self) -> f64 {
-        self.index.head.pixel_aspect_ratio.unwrap_or(1.0)
+        let ratio = self.index.head.pixel_aspect_ratio;
+        ratio.filter(|ratio| *ratio > 0.0).unwrap_or(1.0)
     }
 
     /// The engine that analysed the frames; empty when unknown.

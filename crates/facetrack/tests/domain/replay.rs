@@ -150,10 +150,14 @@ const CUT: usize = 2;
 
 /// The text of a stream whose engine is known once a frame is analysed.
 fn record(frames: &[Frame], format: Format, fields: Fields) -> String {
+    record_of(head(None), frames, format, fields)
+}
+
+fn record_of(head: Metadata, frames: &[Frame], format: Format, fields: Fields) -> String {
     let disk = Disk::default();
     let mut record = match format {
-        Format::Dense => Record::dense(disk.clone(), export(fields), head(None)).expect("room"),
-        Format::Jsonl => Record::jsonl(disk.clone(), export(fields), head(None)),
+        Format::Dense => Record::dense(disk.clone(), export(fields), head).expect("room"),
+        Format::Jsonl => Record::jsonl(disk.clone(), export(fields), head),
     };
     for (i, frame) in frames.iter().enumerate() {
         if !matches!(frame.status, FrameStatus::Skipped | FrameStatus::Gap) {
@@ -282,6 +286,21 @@ fn recording_what_was_read_gives_the_same_text() {
         let text = record(&everything(), format, Fields::all());
         let read = frames(reports(&text).expect("a record"), FrameStatus::Skipped);
         assert_same(&record(&read, format, Fields::all()), &text);
+    }
+}
+
+#[test]
+fn the_shape_of_pixels_is_read() {
+    for (ratio, want) in [(Some(1.25), 1.25), (None, 1.0), (Some(-1.0), 1.0)] {
+        let head = Metadata {
+            pixel_aspect_ratio: ratio,
+            ..head(Some(source()))
+        };
+        for format in FORMATS {
+            let text = record_of(head.clone(), &everything(), format, Fields::all());
+            let replay = open(text).expect("a record");
+            assert_eq!(replay.pixel_aspect_ratio(), want, "{format:?}");
+        }
     }
 }
 

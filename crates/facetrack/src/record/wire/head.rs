@@ -114,7 +114,7 @@ pub(crate) struct Head {
     /// for square pixels. Positions are in pixels of the stored frames: multiply x by this ratio
     /// for the displayed picture.
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
-    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pixel_aspect_ratio: Option<f64>,
     /// Stream time in ns of the first frame of the video, at which pts is 0; absent if it is 0. It
     /// depends on the container: MPEG transport streams begin at about 0.7 s, and a video may begin
