@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use facetrack::record::ProfileError;
+use facetrack_assets::file::is_full;
 
 /// Reason why a record can't be written. The message names the path and the remedy.
 #[derive(Debug, Error)]
@@ -62,9 +63,7 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "Make its folder writable, or set another location"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "Free disk space, or set another location"
-        }
+        _ if is_full(error) => "Free disk space, or set another location",
         io::ErrorKind::BrokenPipe => "The reader has closed the pipe",
         _ => "Set another location",
     }

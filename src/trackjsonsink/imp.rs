@@ -48,7 +48,6 @@
  * ]|
  * Prints the header and the first two frames.
  */
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -64,6 +63,7 @@ use super::{CAT, DECODE_ERRORS, upstream};
 use crate::options::{self, EnvWarning, Environment, JsonSinkSettings, Options};
 use crate::{element, shown};
 use facetrack::record::{Completeness, Metadata, Totals};
+use facetrack_assets::file;
 use facetrack_assets::lock::lock;
 use serde_json::{Map, Value};
 
@@ -340,7 +340,6 @@ fn no_frames(pad: &gst::Pad) -> gst::ErrorMessage {
 }
 
 fn output_error(error: &OutputError) -> gst::ErrorMessage {
-    use ErrorKind::{QuotaExceeded, StorageFull};
     use OutputError::*;
     match error {
         Profile(_) => error_msg!(LibraryError::Settings, ("{error}")),
@@ -349,7 +348,7 @@ fn output_error(error: &OutputError) -> gst::ErrorMessage {
             error_msg!(ResourceError::OpenWrite, ("{error}"))
         }
         Busy(_) => error_msg!(ResourceError::Busy, ("{error}")),
-        Write(_, source) if matches!(source.kind(), StorageFull | QuotaExceeded) => {
+        Write(_, source) if file::is_full(source) => {
             error_msg!(ResourceError::NoSpaceLeft, ("{error}"))
         }
         Write(..) | Interrupted => error_msg!(ResourceError::Write, ("{error}")),

@@ -66,6 +66,12 @@ pub fn read_from(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// Returns true if there is no room left for the writer: the disk is full, or the quota used up.
+pub fn is_full(error: &io::Error) -> bool {
+    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+    kinds.contains(&error.kind())
+}
+
 /// `path` with `suffix` after its name.
 pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
@@ -236,6 +242,18 @@ mod tests {
         assert_eq!(read(&path, 3).unwrap(), b"abc");
         fs::write(&path, "abcd").unwrap();
         assert_eq!(error(&path), "it is larger than 3 bytes");
+    }
+
+    #[test]
+    fn a_used_up_quota_counts_as_a_full_disk() {
+        for (kind, want) in [
+            (ErrorKind::StorageFull, true),
+            (ErrorKind::QuotaExceeded, true),
+            (ErrorKind::FileTooLarge, false),
+            (ErrorKind::PermissionDenied, false),
+        ] {
+            assert_eq!(is_full(&kind.into()), want, "{kind}");
+        }
     }
 
     #[test]

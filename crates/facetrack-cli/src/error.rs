@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use facetrack_assets::file;
 use thiserror::Error;
 
 /// An error of the operating system.
@@ -17,8 +18,7 @@ pub(crate) struct StoreError {
 impl StoreError {
     /// Returns true if a disk is full.
     pub(crate) fn is_full(&self) -> bool {
-        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        kinds.contains(&self.source.kind())
+        file::is_full(&self.source)
     }
 
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use facetrack_assets::file::is_full;
 use facetrack_jobs::{Answer, Cause, Outcome, Request, Status, TrackRequest};
 
 use super::Run;
@@ -462,11 +463,6 @@ impl Dispatcher<'_> {
     fn tell(&self, event: Event) {
         let _ = self.events.send(event);
     }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// An outcome with the name of the video in place of its local file.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use facetrack::record::joining;
-use facetrack_assets::file::{remove_if_there, sha256};
+use facetrack_assets::file::{is_full, remove_if_there, sha256};
 use facetrack_assets::lock::lock;
 use facetrack_jobs::{Outcome, Ready, Segment, Status};
 
@@ -192,7 +192,7 @@ impl SegmentedVideo {
         }
         match self.join(segments, record) {
             Ok(reason) => Ok(reason.map_or(Ok(outcome), Err)),
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
+            Err(error) if is_full(&error) => Err(error),
             Err(error) => Ok(Err(error.to_string())),
         }
     }
