@@ -128,36 +128,26 @@ impl FrameFormat {
         buffer: &mut gst::BufferRef,
         draw: impl FnOnce(&mut Canvas),
     ) -> Result<(), DrawingError> {
-        draw_into(buffer, &self.info, &self.layout, draw)
+        let Self { info, layout } = self;
+        video::check_meta(buffer, info)?;
+        let size = buffer.size();
+        let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
+            .map_err(|_| DrawingError::Map(size, info.clone().into()))?;
+        let sizes = (0..frame.n_planes() as usize).map(|plane| plane_size(&frame, plane));
+        let sizes: Vec<_> = sizes.collect::<Result<_, _>>()?;
+        let (width, height) = (frame.width() as usize, frame.height() as usize);
+        let colorimetry = video::colorimetry(frame.info());
+        let planes = std::iter::zip(frame.planes_data_mut(), sizes);
+        let planes = planes.map(|(data, (stride, available))| {
+            // The last row may be shorter than a stride, at the end of the memory.
+            let end = available.min(data.len());
+            let data = &mut data[..end];
+            PlaneMut { data, stride }
+        });
+        let mut canvas = Canvas::new((width, height), layout, colorimetry, planes.collect())?;
+        draw(&mut canvas);
+        Ok(())
     }
-}
-
-/// Calls `draw` with a canvas over the frame in `buffer`, whose samples are laid out as `layout`
-/// says.
-fn draw_into(
-    buffer: &mut gst::BufferRef,
-    info: &VideoInfo,
-    layout: &Layout,
-    draw: impl FnOnce(&mut Canvas),
-) -> Result<(), DrawingError> {
-    video::check_meta(buffer, info)?;
-    let size = buffer.size();
-    let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
-        .map_err(|_| DrawingError::Map(size, info.clone().into()))?;
-    let sizes = (0..frame.n_planes() as usize).map(|plane| plane_size(&frame, plane));
-    let sizes: Vec<_> = sizes.collect::<Result<_, _>>()?;
-    let (width, height) = (frame.width() as usize, frame.height() as usize);
-    let colorimetry = video::colorimetry(frame.info());
-    let planes = std::iter::zip(frame.planes_data_mut(), sizes);
-    let planes = planes.map(|(data, (stride, available))| {
-        // The last row may be shorter than a stride, at the end of the memory.
-        let end = available.min(data.len());
-        let data = &mut data[..end];
-        PlaneMut { data, stride }
-    });
-    let mut canvas = Canvas::new((width, height), layout, colorimetry, planes.collect())?;
-    draw(&mut canvas);
-    Ok(())
 }
 
 /// Bytes from row to row, and the bytes that are available. Checks that the plane's size fits 32

@@ -198,14 +198,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error
             complaints.push(error.to_string());
         }
     }
-    for complaint in &complaints {
-        output::complain(format_args!("facetrack export: left out: {complaint}"));
-    }
-    Ok(if complaints.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(output::left_out("export", &complaints))
 }
 
 fn export_to_folder(

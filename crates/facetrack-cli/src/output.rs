@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use facetrack::printable::{Line, Lines};
 
@@ -56,6 +57,18 @@ pub(crate) fn print_line(text: impl Display) -> Result<(), StoreError> {
 /// Prints a single line to standard error, the last place for a message.
 pub(crate) fn complain(text: impl Display) {
     let _ = writeln!(io::stderr(), "{}", Line(text));
+}
+
+/// Prints what a command left out. Returns its exit code.
+pub(crate) fn left_out(command: &str, complaints: &[String]) -> ExitCode {
+    for complaint in complaints {
+        complain(format_args!("facetrack {command}: left out: {complaint}"));
+    }
+    if complaints.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// A number of things in words.

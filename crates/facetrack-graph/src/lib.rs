@@ -401,20 +401,6 @@ impl Graph {
         node.attributes = attributes;
     }
 
-    /// Replaces `old` by `new` in everything that takes it.
-    pub fn replace_value(&mut self, old: Value, new: Value) {
-        let inputs = self.nodes.iter_mut().flat_map(|node| &mut node.inputs);
-        for input in inputs.filter(|input| **input == old) {
-            *input = new;
-        }
-        for port in self.outputs.iter_mut().filter(|port| port.value == old) {
-            port.value = new;
-            if let Some(name) = self.values[old.0].name.take() {
-                self.values[new.0].name = Some(name);
-            }
-        }
-    }
-
     /// Drops nodes that no output depends on, and moves each of the others behind those that it
     /// depends on.
     pub fn sort(&mut self) {

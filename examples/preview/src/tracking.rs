@@ -46,7 +46,7 @@ pub struct Options<'a> {
 
 /// A video with faces.
 pub struct Tracking {
-    stage: Arc<Stage>,
+    pub stage: Arc<Stage>,
     /// `None` if a record has the faces.
     analysis: Option<Analysis>,
 }
@@ -88,21 +88,6 @@ impl Tracking {
     /// The elements that find faces; `None` if a record has the faces.
     pub fn analysis(&self) -> Option<&Analysis> {
         self.analysis.as_ref()
-    }
-
-    /// Starts to load and play. Events report the result.
-    pub fn start(&self) {
-        self.stage.start();
-    }
-
-    /// Stops the pipeline, which may wait for the analysis of a frame.
-    pub fn stop(&self) {
-        self.stage.stop();
-    }
-
-    /// Returns true if the source is live, such as a camera.
-    pub fn is_live(&self) -> bool {
-        self.stage.is_live()
     }
 
     /// Returns true if the video is paused or about to pause.

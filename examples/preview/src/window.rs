@@ -205,7 +205,7 @@ impl Preview {
 
     /// Goes to another frame of a file.
     fn seek(&mut self, seek: Seek) {
-        if self.tracking.is_live() {
+        if self.tracking.stage.is_live() {
             return self.notice.show("a live video has no other frames");
         }
         let frame = self.drawing.frame();
@@ -353,7 +353,7 @@ impl Preview {
                 .collect(),
         };
         if let Some(Figures { fps, age }) = self.figures {
-            let delay = if self.tracking.is_live() {
+            let delay = if self.tracking.stage.is_live() {
                 "old"
             } else {
                 "late"
@@ -373,7 +373,7 @@ impl Preview {
 
 impl ApplicationHandler<Event> for Preview {
     fn resumed(&mut self, _: &ActiveEventLoop) {
-        self.tracking.start();
+        self.tracking.stage.start();
     }
 
     fn user_event(&mut self, events: &ActiveEventLoop, event: Event) {
@@ -416,7 +416,7 @@ impl ApplicationHandler<Event> for Preview {
     }
 
     fn exiting(&mut self, _: &ActiveEventLoop) {
-        self.tracking.stop();
+        self.tracking.stage.stop();
         if let Err(error) = self.outputs.stop() {
             eprintln!("{}", Line(error));
         }

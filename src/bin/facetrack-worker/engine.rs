@@ -112,26 +112,21 @@ fn value(
     let Some(spec) = spec else { return Ok(None) };
     let reserved = RESERVED.iter().find(|(reserved, _)| *reserved == name);
     if let Some((_, reason)) = reserved {
-        return Err(usage(format!("`{name}` cannot be set: {reason}")));
+        return Err(SetupError::usage(format!(
+            "`{name}` cannot be set: {reason}"
+        )));
     }
     let value = options::parse(&spec, text);
     value
         .map(Some)
-        .map_err(|expected| usage(format!("`{name}={text}`: {expected}")))
+        .map_err(|expected| SetupError::usage(format!("`{name}={text}`: {expected}")))
 }
 
 fn unknown(name: &str) -> SetupError {
-    usage(format!(
+    SetupError::usage(format!(
         "neither facetrack nor trackjsonsink has a property `{name}`. \
          `gst-inspect-1.0 facetrack` and `gst-inspect-1.0 trackjsonsink` list them"
     ))
-}
-
-fn usage(message: String) -> SetupError {
-    SetupError {
-        message,
-        is_usage: true,
-    }
 }
 
 /// Takes an element to READY, passes its warnings on, and returns the message `facetrack-ready`.
@@ -149,10 +144,7 @@ fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, SetupError>
         }
     }
     element.set_bus(None);
-    changed.map_err(|error| SetupError {
-        message: error.to_string(),
-        is_usage: false,
-    })?;
+    changed.map_err(SetupError::other)?;
     Ok(ready)
 }
 

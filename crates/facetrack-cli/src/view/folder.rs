@@ -58,19 +58,13 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
         rows.push(table_row(id, row, page.as_ref()));
     }
     write_list(&list, folder, &rows).map_err(StoreError::at(&list))?;
-    for complaint in &complaints {
-        output::complain(format_args!("facetrack view: left out: {complaint}"));
-    }
+    let code = output::left_out("view", &complaints);
     let count = output::counted(index.len() as u64, "video");
     output::print_line(format_args!(
         "{count}. Open {} in a browser",
         list.display()
     ))?;
-    Ok(if complaints.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(code)
 }
 
 /// The page of a video in the list.
