@@ -32,7 +32,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Command, CommandFactory, Parser};
 use facetrack::gain::Gains;
 use facetrack::printable::Line;
 use winit::event_loop::{EventLoop, EventLoopProxy};
@@ -46,15 +46,52 @@ use source::Source;
 use tracking::{Options, Tracking};
 use window::Preview;
 
+/// Shows a video with its tracked faces in a window
+#[derive(Parser)]
+#[command(name = "facetrack-preview", version, after_help = controls::help())]
+struct Arguments {
+    #[arg(
+        help = "A file, /dev/video0, pipewire or pipewire:<target>, rtsp://…, or another URI; without it the first \
+                camera, or the sample clip where there is none"
+    )]
+    source: Option<String>,
+    /// Engine to begin with: facetrack's property of that name
+    #[arg(long)]
+    engine: Option<String>,
+    /// Layers to begin with, such as boxes+mesh: facetrackoverlay's property of that name
+    #[arg(long)]
+    layers: Option<String>,
+    /// Receiver of the key u: properties of trackudpsink, such as "protocol=livelink
+    /// host=192.168.1.5"
+    #[arg(long, value_name = "PROPERTIES", default_value = "protocol=vmc")]
+    send: String,
+    /// First record of the key r; others get a number
+    #[arg(long, value_name = "FILE", default_value = "preview.json")]
+    save: PathBuf,
+    /// Record of this video to show, instead of tracking its faces
+    #[arg(long, value_name = "FILE", requires = "source", conflicts_with_all = ["engine", "gain"])]
+    record: Option<PathBuf>,
+    /// Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain
+    #[arg(long, value_name = "CHANNEL=FACTOR,…")]
+    gain: Option<Gains>,
+    /// Show an error in a window too: for a start without a terminal
+    #[arg(long)]
+    desktop: bool,
+    /// Pause when the video gets there; until then all frames of a file are analysed, however long
+    /// that takes
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    freeze_at: Option<gst::ClockTime>,
+}
+
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
-    let arguments = command_line().get_matches();
+    let arguments = Arguments::parse();
     let Err(error) = show(&arguments) else {
         return ExitCode::SUCCESS;
     };
     let text = format!("facetrack-preview: {}", Line(error));
     eprintln!("{text}");
-    if arguments.get_flag("desktop")
+    if arguments.desktop
         && let Err(error) = failure::show(&text)
     {
         eprintln!(
@@ -67,68 +104,7 @@ pub fn run() -> ExitCode {
 
 /// The command line of the program.
 pub fn command_line() -> Command {
-    Command::new("facetrack-preview")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Shows a video with its tracked faces in a window")
-        .after_help(controls::help())
-        .arg(Arg::new("source").value_name("SOURCE").help(
-            "A file, /dev/video0, pipewire or pipewire:<target>, rtsp://…, or another URI; without it the first camera, \
-             or the sample clip where there is none",
-        ))
-        .arg(
-            Arg::new("engine")
-                .long("engine")
-                .help("Engine to begin with: facetrack's property of that name"),
-        )
-        .arg(
-            Arg::new("layers")
-                .long("layers")
-                .help("Layers to begin with, such as boxes+mesh: facetrackoverlay's property of that name"),
-        )
-        .arg(
-            Arg::new("send")
-                .long("send")
-                .value_name("PROPERTIES")
-                .default_value("protocol=vmc")
-                .help("Receiver of the key u: properties of trackudpsink, such as \"protocol=livelink host=192.168.1.5\""),
-        )
-        .arg(
-            Arg::new("save")
-                .long("save")
-                .value_name("FILE")
-                .default_value("preview.json")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("First record of the key r; others get a number"),
-        )
-        .arg(
-            Arg::new("record")
-                .long("record")
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .requires("source")
-                .conflicts_with_all(["engine", "gain"])
-                .help("Record of this video to show, instead of tracking its faces"),
-        )
-        .arg(
-            Arg::new("gain")
-                .long("gain")
-                .value_name("CHANNEL=FACTOR,…")
-                .value_parser(|list: &str| list.parse::<Gains>())
-                .help("Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain"),
-        )
-        .arg(
-            Arg::new("desktop")
-                .long("desktop")
-                .action(ArgAction::SetTrue)
-                .help("Show an error in a window too: for a start without a terminal"),
-        )
-        .arg(
-            Arg::new("freeze-at")
-                .long("freeze-at")
-                .value_name("SECONDS")
-                .value_parser(seconds)
-                .help("Pause when the video gets there; until then all frames of a file are analysed, however long that takes"),
-        )
+    Arguments::command()
 }
 
 /// Searches a record for findings, which may take some seconds.
@@ -147,38 +123,31 @@ fn seconds(text: &str) -> Result<gst::ClockTime, String> {
         .map_err(|_| "no video has such a time: it takes a number of seconds from 0 on".to_owned())
 }
 
-fn show(arguments: &ArgMatches) -> Result<(), Box<dyn Error>> {
+fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
-    let text = |name| arguments.get_one::<String>(name).map(String::as_str);
-    let source = match text("source") {
+    let source = match &arguments.source {
         Some(text) => Source::named(text),
         None => Source::find()?,
     };
-    let path = arguments.get_one::<PathBuf>("record");
-    let record = path.map(|path| Record::open(path)).transpose()?;
-    let faders = Faders::new(arguments.get_one("gain").copied().unwrap_or_default());
+    let record = arguments.record.as_deref().map(Record::open).transpose()?;
+    let faders = Faders::new(arguments.gain.unwrap_or_default());
     let options = Options {
-        engine: text("engine"),
+        engine: arguments.engine.as_deref(),
         record: record.as_ref(),
         gains: &faders.gains,
-        freeze_at: arguments.get_one("freeze-at").copied(),
+        freeze_at: arguments.freeze_at,
     };
 
     let events = EventLoop::with_user_event()
         .build()
         .map_err(|error| format!("no window can be opened: {error}"))?;
-    let drawing = Drawing::new(text("layers"), events.create_proxy())?;
-    let save: Option<&PathBuf> = arguments.get_one("save");
-    let outputs = Outputs::new(
-        text("send").unwrap_or_default(),
-        save.ok_or("--save has a default")?,
-        events.create_proxy(),
-    );
+    let drawing = Drawing::new(arguments.layers.as_deref(), events.create_proxy())?;
+    let outputs = Outputs::new(&arguments.send, &arguments.save, events.create_proxy());
     let shown = (drawing.clone(), outputs.clone());
     let tracking = Tracking::new(&source, &options, shown, events.create_proxy())?;
     println!("{}\n\n{}\n", Line(&source), controls::help());
-    if let Some(path) = path {
+    if let Some(path) = &arguments.record {
         search(path.clone(), events.create_proxy());
     }
     let mut preview = Preview::new(tracking, drawing, outputs, faders, record);
