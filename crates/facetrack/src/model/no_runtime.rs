@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ndarray::{ArrayD, ArrayViewD};
-
-use super::{Model, ModelError, SessionOptions, TensorSpec};
+use super::{Model, ModelError, SessionOptions};
 use facetrack_assets::locate::SearchPaths;
 
 const REASON: &str = "this program was built without the feature `onnxruntime`";
@@ -45,6 +43,19 @@ impl OnnxRuntime {
     pub fn has_tensorrt(&self) -> bool {
         match *self {}
     }
+
+    /// Opens nothing.
+    ///
+    /// # Errors
+    /// Cannot be called, because no [`OnnxRuntime`] exists.
+    pub fn open(
+        &self,
+        _: &Path,
+        _: &[u8],
+        _: SessionOptions,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        match *self {}
+    }
 }
 
 /// Loads nothing.
@@ -53,37 +64,4 @@ impl OnnxRuntime {
 /// Returns the reason.
 pub(crate) fn preload(_: &Path) -> Result<(), String> {
     Err(REASON.to_owned())
-}
-
-/// A network in ONNX Runtime.
-#[derive(Debug)]
-pub enum OnnxModel {}
-
-impl OnnxModel {
-    /// Opens nothing, since there is no runtime.
-    ///
-    /// # Errors
-    /// Cannot be called, because no [`OnnxRuntime`] exists.
-    pub fn from_bytes(
-        runtime: &OnnxRuntime,
-        _: &Path,
-        _: &[u8],
-        _: SessionOptions,
-    ) -> Result<Self, ModelError> {
-        match *runtime {}
-    }
-}
-
-impl Model for OnnxModel {
-    fn inputs(&self) -> &[TensorSpec] {
-        match *self {}
-    }
-
-    fn outputs(&self) -> &[TensorSpec] {
-        match *self {}
-    }
-
-    fn run(&self, _: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        match *self {}
-    }
 }

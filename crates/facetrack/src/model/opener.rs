@@ -9,7 +9,7 @@ use facetrack_graph::Graph;
 use super::built_in::BuiltInModel;
 use super::options::SessionOptions;
 use super::placement::Placement;
-use super::runtime::{OnnxModel, OnnxRuntime};
+use super::runtime::OnnxRuntime;
 use super::{Model, ModelError};
 use crate::words::choices;
 use facetrack_assets::locate::SearchPaths;
@@ -80,7 +80,7 @@ impl<'a> Opener<'a> {
     ///
     /// # Errors
     /// Returns the errors of `read`, [`ModelError::Unsupported`], and errors of
-    /// [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
+    /// [`OnnxRuntime::load`] and [`OnnxRuntime::open`].
     pub fn open(
         &self,
         path: &Path,
@@ -120,17 +120,16 @@ impl<'a> Opener<'a> {
     /// for messages.
     ///
     /// # Errors
-    /// Returns the errors of [`OnnxRuntime::load`] and [`OnnxModel::from_bytes`].
+    /// Returns the errors of [`OnnxRuntime::load`] and [`OnnxRuntime::open`].
     pub fn open_onnx(
         &self,
         path: &Path,
         bytes: &[u8],
         options: SessionOptions,
     ) -> Result<Box<dyn Model>, ModelError> {
-        let runtime = OnnxRuntime::load(self.paths)?;
-        let model = OnnxModel::from_bytes(&runtime, path, bytes, options)?;
+        let model = OnnxRuntime::load(self.paths)?.open(path, bytes, options)?;
         self.runtimes.borrow_mut().onnxruntime = true;
-        Ok(Box::new(model))
+        Ok(model)
     }
 
     /// Notes that ONNX Runtime runs the network of `path`, which the built-in runtime does not

@@ -9,7 +9,6 @@ mod tensor;
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use std::thread;
@@ -88,6 +87,22 @@ impl OnnxRuntime {
     /// Returns true if the library was built with the TensorRT provider.
     pub fn has_tensorrt(&self) -> bool {
         TensorRT::is_available().unwrap_or(false)
+    }
+
+    /// Prepares the ONNX file `bytes`; `path` is for messages. On the CPU, all networks of the
+    /// process with the same content and options share their sessions.
+    ///
+    /// # Errors
+    /// Returns [`ModelError::Format`] when the runtime refuses the file, or when it has tensors
+    /// other than of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be
+    /// opened on the GPU.
+    pub fn open(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        options: SessionOptions,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        Ok(Box::new(OnnxModel::from_bytes(self, path, bytes, options)?))
     }
 }
 
@@ -173,9 +188,8 @@ fn load_library(path: &Path) -> Result<Environment, Unusable> {
     Ok(environment)
 }
 
-/// A network in ONNX Runtime. On the CPU, all networks of the process with the same content and
-/// options share their sessions.
-pub struct OnnxModel {
+/// A network in ONNX Runtime.
+struct OnnxModel {
     name: String,
     provider: Provider,
     user: User<Opened>,
@@ -183,23 +197,8 @@ pub struct OnnxModel {
     outputs: Vec<TensorSpec>,
 }
 
-impl fmt::Debug for OnnxModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnnxModel")
-            .field("name", &self.name)
-            .field("provider", &self.provider)
-            .finish_non_exhaustive()
-    }
-}
-
 impl OnnxModel {
-    /// Prepares the ONNX file `bytes`; `path` is for messages.
-    ///
-    /// # Errors
-    /// Returns [`ModelError::Format`] when the runtime refuses the file, or when it has tensors
-    /// other than of floats; [`ModelError::OutOfMemory`] and [`ModelError::Gpu`] when it can't be
-    /// opened on the GPU.
-    pub fn from_bytes(
+    fn from_bytes(
         runtime: &OnnxRuntime,
         path: &Path,
         bytes: &[u8],

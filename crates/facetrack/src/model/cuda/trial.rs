@@ -9,9 +9,8 @@ use ndarray::ArrayD;
 
 use super::{Coverage, CudaProvider, InputExtents};
 use crate::model::placement::Cuda;
-use crate::model::runtime::{OnnxModel, OnnxRuntime};
-use crate::model::{Model, ModelError};
-use crate::model::{Provider, SessionOptions};
+use crate::model::runtime::OnnxRuntime;
+use crate::model::{ModelError, Provider, SessionOptions};
 
 /// Name of the network in messages.
 const NAME: &str = "the trial network";
@@ -56,7 +55,7 @@ fn run_on(runtime: &OnnxRuntime, provider: Provider) -> Result<(), ModelError> {
         provider,
         ..SessionOptions::default()
     };
-    let model = OnnxModel::from_bytes(runtime, Path::new(NAME), &network(), options)?;
+    let model = runtime.open(Path::new(NAME), &network(), options)?;
     let ones = ArrayD::from_elem(INPUT.as_slice(), 1.0_f32);
     let answers = model.run(&[ones.view()])?;
     match answers.first().and_then(|answer| answer.first()) {
