@@ -6,15 +6,28 @@ Usage: eos_reference.py <landmarks, JSON> <folder with the files of eos>
 Prints the number of faces and the mean time of a fit, ms.
 """
 
+import itertools
 import json
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import eos
 
 # Where a fit is does not matter, nor does the size of the image.
 SIZE = (640, 360)
+
+
+def topology(triangles):
+    """The edges between two triangles: those of sfm_3448_edge_topology.json without the edges at the rim, which a fit
+    does not use. eos counts triangles and vertices from 1."""
+    sides = defaultdict(list)
+    for number, corners in enumerate(triangles, 1):
+        for side in itertools.combinations(sorted(corner + 1 for corner in corners), 2):
+            sides[side].append(number)
+    edges = {side: pair for side, pair in sides.items() if len(pair) == 2}
+    return eos.morphablemodel.EdgeTopology(list(edges.values()), [list(side) for side in edges])
 
 
 def main(landmarks: str, models: str) -> None:
@@ -30,7 +43,7 @@ def main(landmarks: str, models: str) -> None:
     )
     rest = (
         *SIZE,
-        eos.morphablemodel.load_edge_topology(str(folder / "sfm_3448_edge_topology.json")),
+        topology(shape.get_shape_model().get_triangle_list()),
         eos.fitting.ContourLandmarks.load(mapping),
         eos.fitting.ModelContour.load(str(folder / "sfm_model_contours.json")),
     )

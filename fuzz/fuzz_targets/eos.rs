@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MPL-2.0
 //! eos' files and its fit.
 
-use std::collections::BTreeMap;
 use std::str::from_utf8;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
 use facetrack::geometry::Point;
 use facetrack::morphable::{
-    Edge, EdgeTopology, Expression, FaceModel, Fit, FitSettings, Fitter, LANDMARKS,
+    Expression, FaceModel, Fit, FitSettings, Fitter, LANDMARKS,
     LandmarkMapping, ModelContours, Past, ShapeModel,
 };
 
@@ -47,13 +46,10 @@ pub fn mapping(data: &[u8]) {
     }
 }
 
-/// Contours and edges are both JSON.
 pub fn json(data: &[u8]) {
     let Ok(text) = from_utf8(data) else { return };
     let contours = within(memory(data), || ModelContours::from_json(text));
     told(contours, &["line"]);
-    let topology = within(memory(data), || EdgeTopology::from_json(text));
-    told(topology, &["line", "edge"]);
 }
 
 /// A file with the model, all of whose eigenvalues are 1.
@@ -148,7 +144,6 @@ fn model(input: &mut Unstructured) -> Result<FaceModel> {
         offsets: noise.take(3 * count).as_chunks().0.to_vec(),
     });
     let expressions = expressions.collect();
-    let triangles = triangles(rows, columns);
     let mut vertices: Vec<(usize, usize)> = Vec::new();
     for landmark in 0..LANDMARKS {
         if input.arbitrary().unwrap_or(landmark % 2 == 0) {
@@ -162,7 +157,7 @@ fn model(input: &mut Unstructured) -> Result<FaceModel> {
             components,
             basis,
             texture_coordinates: Vec::new(),
-            triangles: triangles.clone(),
+            triangles: triangles(rows, columns),
         },
         expressions,
         LandmarkMapping {
@@ -174,7 +169,6 @@ fn model(input: &mut Unstructured) -> Result<FaceModel> {
             right: side(0),
             left: side(columns - 1),
         },
-        topology(&triangles),
     )
     .map_err(|_| arbitrary::Error::IncorrectFormat)
 }
@@ -189,26 +183,6 @@ fn triangles(rows: usize, columns: usize) -> Vec<[u32; 3]> {
         ]
     });
     corners.collect()
-}
-
-fn topology(triangles: &[[u32; 3]]) -> EdgeTopology {
-    let mut sides = BTreeMap::<[u32; 2], Vec<u32>>::new();
-    for (index, [a, b, c]) in triangles.iter().enumerate() {
-        for (from, to) in [(a, b), (b, c), (c, a)] {
-            let side = [*from.min(to), *from.max(to)];
-            sides.entry(side).or_default().push(index as u32);
-        }
-    }
-    let edges = sides.into_iter().filter_map(|(vertices, triangles)| {
-        let triangles = triangles.try_into().ok()?;
-        Some(Edge {
-            triangles,
-            vertices,
-        })
-    });
-    EdgeTopology {
-        edges: edges.collect(),
-    }
 }
 
 /// Any numbers, or the vertices of the landmarks seen by a camera, with some noise.

@@ -15,12 +15,11 @@ use gst::prelude::*;
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// The model's own files.
-const FILES: [&str; 5] = [
+const FILES: [&str; 4] = [
     "sfm_shape_3448.bin",
     "expression_blendshapes_3448.bin",
     "ibug_to_sfm.txt",
     "sfm_model_contours.json",
-    "sfm_3448_edge_topology.json",
 ];
 
 /// Models that find and measure faces for it.

@@ -22,9 +22,6 @@ TRIANGLES = [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]]
 TEXTURE = [[0, 1], [1, 1], [0.875, 0], [0.125, 0], [0.5, 0.375]]
 TEXTURE_TRIANGLES = [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]]
 EIGENVALUES = [6.25, 0.5]
-# An edge is between the triangles of its row, 0 for none, both counted from 1.
-FACES = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 1]]
-ENDS = [[1, 2], [2, 5], [3, 5], [4, 5], [1, 5]]
 MAPPING = """# Landmarks and vertices.
 [landmark_mappings]
  9 = 0     # an integer
@@ -91,8 +88,6 @@ def main():
         assert read.has_separate_expression_model() == (version > 1)
         assert read.get_landmark_definitions() == (definitions if version > 2 else None)
 
-    topology = eos.morphablemodel.EdgeTopology(FACES, ENDS)
-    eos.morphablemodel.save_edge_topology(topology, str(OUT / "topology.json"))
     (OUT / "mapping.txt").write_text(MAPPING)
     assert eos.core.LandmarkMapper(str(OUT / "mapping.txt")).convert("18") == "1"
     contours = {"model_contour": {"right_contour": [0, 3], "left_contour": [1, 2]}}

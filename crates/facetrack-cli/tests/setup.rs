@@ -974,7 +974,6 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "expression_blendshapes_3448.bin",
         "ibug_to_sfm.txt",
         "sfm_model_contours.json",
-        "sfm_3448_edge_topology.json",
     ] {
         let finding = format!("✗ model file {model} not found");
         let remedy = format!("→ facetrack fetch {model}");

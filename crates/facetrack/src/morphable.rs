@@ -52,7 +52,7 @@ pub use load::load;
 pub use mapping::LandmarkMapping;
 pub use model::{Expression, ShapeModel};
 pub use pose::Pose;
-pub use topology::{Edge, EdgeTopology};
+use topology::Edge;
 
 /// Number of landmarks that a model is fitted to: iBUG's.
 pub const LANDMARKS: usize = 68;
@@ -68,7 +68,7 @@ pub struct FaceModel {
     expressions: Vec<Expression>,
     mapping: LandmarkMapping,
     contours: ModelContours,
-    topology: EdgeTopology,
+    edges: Vec<Edge>,
     landmark_vertices: [usize; LANDMARKS],
 }
 
@@ -77,28 +77,25 @@ impl FaceModel {
     ///
     /// # Errors
     /// Returns a description of the part that does not fit the shape model: an expression with
-    /// another number of vertices, a vertex or triangle that does not exist, a landmark beyond
-    /// [`LANDMARKS`], an edge that its triangles do not have.
+    /// another number of vertices, a vertex that does not exist, a landmark beyond [`LANDMARKS`].
     pub fn new(
         shape: ShapeModel,
         expressions: Vec<Expression>,
         mapping: LandmarkMapping,
         contours: ModelContours,
-        topology: EdgeTopology,
     ) -> Result<Self, String> {
         shape.check()?;
         let part = |name: &'static str| move |reason| format!("{name}: {reason}");
         Expression::check(&expressions, &shape).map_err(part("the expressions"))?;
         mapping.check(&shape).map_err(part("the landmarks"))?;
         contours.check(&shape).map_err(part("the contours"))?;
-        topology.check(&shape).map_err(part("the edges"))?;
         Ok(Self {
             landmark_vertices: landmarks::landmark_vertices(&shape, &mapping),
+            edges: topology::edges(&shape.triangles),
             shape,
             expressions,
             mapping,
             contours,
-            topology,
         })
     }
 
@@ -129,11 +126,6 @@ impl FaceModel {
     /// Vertices of the mean face's outline.
     pub fn contours(&self) -> &ModelContours {
         &self.contours
-    }
-
-    /// The mesh's edges.
-    pub fn topology(&self) -> &EdgeTopology {
-        &self.topology
     }
 }
 

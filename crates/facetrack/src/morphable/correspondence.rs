@@ -109,7 +109,7 @@ impl Outline {
             i8::from(area > 0.0) - i8::from(area < 0.0)
         };
         let fronts: Vec<i8> = model.shape().triangles.iter().map(front).collect();
-        let edges = model.topology().edges.iter().filter(|edge| {
+        let edges = model.edges.iter().filter(|edge| {
             let [a, b] = edge.triangles.map(|triangle| fronts[triangle as usize]);
             a != b
         });

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::model::Contents;
-use super::{EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours};
+use super::{Expression, FaceModel, LandmarkMapping, ModelContours};
 use crate::model::{ModelError, ModelFile, file, format_error};
 use facetrack_assets::locate::SearchPaths;
 
@@ -16,7 +16,6 @@ const SHAPE_FORMAT: &str = "eos model";
 const EXPRESSIONS: &str = "expression_blendshapes_3448.bin";
 const MAPPING: &str = "ibug_to_sfm.txt";
 const CONTOURS: &str = "sfm_model_contours.json";
-const TOPOLOGY: &str = "sfm_3448_edge_topology.json";
 
 /// Loads a shape model and the files that belong to it. `model` is the file of the shape model or
 /// its folder; the other files are searched next to it. Files that are not found there, or all
@@ -55,11 +54,7 @@ pub fn load(
         let contours = ModelContours::from_json(text(bytes)?)?;
         contours.check(&shape).map(|()| contours)
     })?;
-    let topology = files.find_and_read(TOPOLOGY, "eos edge topology", |bytes| {
-        let topology = EdgeTopology::from_json(text(bytes)?)?;
-        topology.check(&shape).map(|()| topology)
-    })?;
-    let model = FaceModel::new(shape, expressions, mapping, contours, topology);
+    let model = FaceModel::new(shape, expressions, mapping, contours);
     let model = model.map_err(|reason| format_error(&path, SHAPE_FORMAT, reason))?;
     Ok((model, files.read))
 }

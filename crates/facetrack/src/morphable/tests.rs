@@ -19,13 +19,7 @@ pub(super) fn small_shape() -> ShapeModel {
     }
 }
 
-type Parts = (
-    ShapeModel,
-    Vec<Expression>,
-    LandmarkMapping,
-    ModelContours,
-    EdgeTopology,
-);
+type Parts = (ShapeModel, Vec<Expression>, LandmarkMapping, ModelContours);
 
 fn small_parts() -> Parts {
     let expression = Expression {
@@ -41,35 +35,29 @@ fn small_parts() -> Parts {
         right: vec![0],
         left: vec![1, 2],
     };
-    let edge = Edge {
-        triangles: [1, 0],
-        vertices: [0, 2],
-    };
-    let topology = EdgeTopology { edges: vec![edge] };
-    (small_shape(), vec![expression], mapping, contours, topology)
+    (small_shape(), vec![expression], mapping, contours)
 }
 
 fn model_of(parts: Parts) -> Result<FaceModel, String> {
-    let (shape, expressions, mapping, contours, topology) = parts;
-    FaceModel::new(shape, expressions, mapping, contours, topology)
+    let (shape, expressions, mapping, contours) = parts;
+    FaceModel::new(shape, expressions, mapping, contours)
 }
 
 #[test]
 fn parts_that_belong_together_make_a_model() {
-    let (shape, expressions, mapping, contours, topology) = small_parts();
+    let (shape, expressions, mapping, contours) = small_parts();
     let model = model_of(small_parts()).unwrap();
     assert_eq!(model.shape(), &shape);
     assert_eq!(model.expressions(), expressions);
     assert_eq!(model.mapping(), &mapping);
     assert_eq!(model.contours(), &contours);
-    assert_eq!(model.topology(), &topology);
     assert_eq!(shape.basis_row(1, 2), [10.0, 11.0]);
 }
 
 #[test]
 fn parts_that_do_not_belong_together_are_refused_with_the_reason() {
     type Break = fn(&mut Parts);
-    let cases: [(Break, &str); 23] = [
+    let cases: [(Break, &str); 21] = [
         (|p| p.0.mean.clear(), "no vertices"),
         (|p| p.0.components = 0, "0 components"),
         (|p| p.0.components = 3, "3·vertices·components"),
@@ -100,8 +88,6 @@ fn parts_that_do_not_belong_together_are_refused_with_the_reason() {
         (|p| p.2.left_contour[0] = 68, "no landmark 69 of 68"),
         (|p| p.3.right.clear(), "the contours: the right"),
         (|p| p.3.left[1] = 4, "the left contour has vertex 4 of 4"),
-        (|p| p.4.edges.clear(), "the edges: it has no"),
-        (|p| p.4.edges[0].triangles[0] = 2, "no triangles 3 and 1"),
     ];
     for (number, (damage, reason)) in cases.into_iter().enumerate() {
         let mut parts = small_parts();

@@ -13,16 +13,15 @@ use facetrack_assets::locate::NotFound;
 const SHAPE: &str = "sfm_shape_3448.bin";
 
 /// The published files, the shape first.
-const FILES: [&str; 5] = [
+const FILES: [&str; 4] = [
     SHAPE,
     "expression_blendshapes_3448.bin",
     "ibug_to_sfm.txt",
     "sfm_model_contours.json",
-    "sfm_3448_edge_topology.json",
 ];
 
 /// Paths of the files.
-fn files() -> Option<[PathBuf; 5]> {
+fn files() -> Option<[PathBuf; 4]> {
     let found: Result<Vec<PathBuf>, NotFound> = FILES
         .iter()
         .map(|name| installed_paths().model(name, "eos", None))
@@ -69,7 +68,6 @@ fn the_published_model_is_what_its_makers_say() {
     assert!(mapping.left_contour.iter().copied().eq(9..17));
     let contours = model.contours();
     assert_eq!((contours.right.len(), contours.left.len()), (17, 17));
-    assert_eq!(model.topology().edges.len(), 10_184 - 160);
 }
 
 #[test]

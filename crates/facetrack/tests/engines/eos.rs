@@ -187,7 +187,6 @@ fn all_files_are_on_record() {
             "expression_blendshapes_3448.bin",
             "ibug_to_sfm.txt",
             "sfm_model_contours.json",
-            "sfm_3448_edge_topology.json",
         ]
     );
     assert_eq!(info.landmarks, Some(LandmarkScheme::Ibug68));

@@ -12,9 +12,7 @@ use crate::engine::Frame;
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, TensorSpec};
-use crate::morphable::{
-    Edge, EdgeTopology, Expression, LandmarkMapping, ModelContours, ShapeModel,
-};
+use crate::morphable::{Expression, LandmarkMapping, ModelContours, ShapeModel};
 use crate::observation::{Landmark, MorphableFit};
 
 const SIZE: (usize, usize) = (64, 48);
@@ -109,12 +107,6 @@ fn model() -> FaceModel {
         ModelContours {
             right: (0..8).collect(),
             left: (9..17).collect(),
-        },
-        EdgeTopology {
-            edges: vec![Edge {
-                triangles: [0, 1],
-                vertices: [20, 40],
-            }],
         },
     )
     .unwrap()

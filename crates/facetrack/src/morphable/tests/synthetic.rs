@@ -5,9 +5,7 @@
 use nalgebra::{Matrix3, Rotation3};
 
 use crate::geometry::Point;
-use crate::morphable::{
-    Edge, EdgeTopology, Expression, FaceModel, LandmarkMapping, ModelContours, Pose, ShapeModel,
-};
+use crate::morphable::{Expression, FaceModel, LandmarkMapping, ModelContours, Pose, ShapeModel};
 
 /// Rows and columns of vertices.
 const ROWS: usize = 40;
@@ -148,13 +146,11 @@ pub(crate) fn head() -> FaceModel {
         name: name.to_owned(),
         offsets,
     };
-    let triangles = triangles();
-    let topology = topology(&triangles);
     FaceModel::new(
         ShapeModel {
             basis: basis.collect(),
             components,
-            triangles,
+            triangles: triangles(),
             texture_coordinates: Vec::new(),
             mean: mean.clone(),
         },
@@ -173,7 +169,6 @@ pub(crate) fn head() -> FaceModel {
             right: sides(SIDES[0]),
             left: sides(SIDES[1]),
         },
-        topology,
     )
     .unwrap()
 }
@@ -190,26 +185,6 @@ fn triangles() -> Vec<[u32; 3]> {
         ]
     })
     .collect()
-}
-
-fn topology(triangles: &[[u32; 3]]) -> EdgeTopology {
-    let mut sides = std::collections::BTreeMap::<[u32; 2], Vec<u32>>::new();
-    for (index, [a, b, c]) in triangles.iter().enumerate() {
-        for (from, to) in [(a, b), (b, c), (c, a)] {
-            let side = [*from.min(to), *from.max(to)];
-            sides.entry(side).or_default().push(index as u32);
-        }
-    }
-    let edges = sides.into_iter().filter_map(|(vertices, triangles)| {
-        let triangles = triangles.try_into().ok()?;
-        Some(Edge {
-            triangles,
-            vertices,
-        })
-    });
-    EdgeTopology {
-        edges: edges.collect(),
-    }
 }
 
 /// The vertices of a face of the head.
