@@ -51,7 +51,7 @@ fn tracker() -> Result<Tracker, EngineError> {
 fn line(tracker: &mut Tracker, path: &Path) -> Result<String, Box<dyn Error>> {
     let picture = common::Picture::read(path)?;
     // The next picture shows other people, so ids begin again.
-    tracker.reset();
+    tracker.restart();
     let report = tracker.track(&picture.view()?, Duration::ZERO)?;
     Ok(format!("{:?}\t{}", path.display(), report.to_json()))
 }

@@ -61,9 +61,9 @@ impl Tracker {
         self.analyzer.analyze(&Frame { image, time })
     }
 
-    /// Forgets all faces: the next picture does not continue the last one.
-    pub fn reset(&mut self) {
-        self.analyzer.reset();
+    /// Begins another stream, or another picture: forgets all faces, and ids begin at 1 again.
+    pub fn restart(&mut self) {
+        self.analyzer.restart();
     }
 
     /// Returns the steps of the tracker, to search frames in parallel, to repeat faces in frames
