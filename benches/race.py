@@ -37,7 +37,7 @@ MIN_FRAMES = 5
 FRAMES_OF_PERCENTILE = 40
 
 # A line of the element's profile: the mean time of all frames so far, ms.
-PROFILE = re.compile(r"after (\d+) frames:.*total=([\d.]+)ms/frame")
+PROFILE = re.compile(r"\[PROFILING\] Frame (\d+):.*total=([\d.]+)ms")
 
 
 class Unavailable(Exception):
