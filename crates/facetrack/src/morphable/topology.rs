@@ -12,7 +12,7 @@ pub(super) struct Edge {
     pub vertices: [u32; 2],
 }
 
-/// The edges between two triangles of a mesh: those of eos' `sfm_3448_edge_topology.json` for the
+/// The edges between two triangles of a mesh: the edges in eos' `sfm_3448_edge_topology.json` for the
 /// Surrey Face Model, without the edges at the rim, which a fit does not use.
 pub(super) fn edges(triangles: &[[u32; 3]]) -> Vec<Edge> {
     let mut sides = BTreeMap::<[u32; 2], Vec<u32>>::new();
