@@ -21,8 +21,7 @@ pub(super) fn fold(layers: &mut Vec<Layer>, outputs: &[Output], mut weights: usi
             .iter()
             .position(|own| layer.inputs.first() == Some(&own.output));
         if let Some(source) = source
-            && let Some(own) = with_columns(&all[source], layer)
-            && weights + own.weights() <= MAX_WEIGHTS
+            && let Some(own) = with_columns(&all[source], layer, MAX_WEIGHTS - weights)
         {
             weights += own.weights();
             folded[source].push(own);
@@ -51,8 +50,8 @@ pub(super) fn fold(layers: &mut Vec<Layer>, outputs: &[Output], mut weights: usi
 }
 
 /// The convolution `source` with the channels that `selection` takes, unless it would compute much
-/// more than it does.
-fn with_columns(source: &Layer, selection: &Layer) -> Option<Layer> {
+/// more than it does, or have more than `most` packed weights.
+fn with_columns(source: &Layer, selection: &Layer, most: usize) -> Option<Layer> {
     let (Operator::Select(channels), Operator::Dense(weights, window)) =
         (&selection.operator, &source.operator)
     else {
@@ -61,9 +60,11 @@ fn with_columns(source: &Layer, selection: &Layer) -> Option<Layer> {
     let is_ordered = channels.is_sorted_by(|a, b| a < b);
     let is_cheap = is_ordered || weights.depth() <= MAX_REPEATED;
     // Columns that only fill the last vector.
-    let is_full = 8 * padded(channels.len()) <= 9 * channels.len();
+    let stored = padded(channels.len());
+    let is_full = 8 * stored <= 9 * channels.len();
     if !is_cheap
         || !is_full
+        || weights.depth() * stored > most
         || source.inputs.len() != 1
         || selection.activation != Activation::Linear
     {
@@ -72,7 +73,7 @@ fn with_columns(source: &Layer, selection: &Layer) -> Option<Layer> {
     let activation = match &source.activation {
         Activation::PRelu(slopes) => {
             let mut own: Vec<f32> = channels.iter().map(|channel| slopes[*channel]).collect();
-            own.resize(padded(channels.len()), 0.0);
+            own.resize(stored, 0.0);
             Activation::PRelu(own)
         }
         other => other.clone(),
