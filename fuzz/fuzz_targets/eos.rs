@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arbitrary::{Result, Unstructured};
 use facetrack::geometry::Point;
 use facetrack::morphable::{
-    Expression, FaceModel, Fit, FitSettings, Fitter, LANDMARKS,
-    LandmarkMapping, ModelContours, Past, ShapeModel,
+    Expression, FaceModel, Fit, FitSettings, Fitter, LANDMARKS, LandmarkMapping, ModelContours,
+    Past, ShapeModel,
 };
 
 use crate::shared::{Noise, pick, told, within};
