@@ -11,7 +11,7 @@ pub(crate) mod dense;
 pub(crate) mod depthwise;
 pub(crate) mod rows;
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use fearless_simd::{SimdFloat, prelude::*};
 
@@ -20,6 +20,56 @@ pub(crate) const LANES: usize = 8;
 
 /// Channels of a block. The last block of a row may have [`LANES`].
 pub(crate) const BLOCK: usize = 2 * LANES;
+
+/// Floats of a cache line.
+const LINE: usize = 16;
+
+/// Floats that begin with a cache line, so that a block of [`BLOCK`] channels is one line. Vectors that
+/// lie in two lines take longer to read and to write.
+#[derive(Debug, Default)]
+pub(crate) struct Aligned {
+    values: Vec<f32>,
+    first: usize,
+}
+
+impl Aligned {
+    /// This many zeros.
+    pub(crate) fn zeros(length: usize) -> Self {
+        let mut values = vec![0.0; length + LINE - 1];
+        let first = values.as_ptr().align_offset(size_of::<[f32; LINE]>());
+        let first = first.min(LINE - 1);
+        values.truncate(first + length);
+        Self { values, first }
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.values[self.first..]
+    }
+}
+
+impl DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.values[self.first..]
+    }
+}
+
+impl From<Vec<f32>> for Aligned {
+    fn from(values: Vec<f32>) -> Self {
+        let mut own = Self::zeros(values.len());
+        own.copy_from_slice(&values);
+        own
+    }
+}
+
+impl Clone for Aligned {
+    fn clone(&self) -> Self {
+        self.to_vec().into()
+    }
+}
 
 /// The number of channels in memory.
 pub(crate) fn padded(channels: usize) -> usize {

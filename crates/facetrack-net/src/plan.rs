@@ -8,9 +8,10 @@
 
 mod bands;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::kernel::{BLOCK, Layout};
+use crate::kernel::{BLOCK, Layout, dense};
 use crate::layer::{Id, Layer, MAX_FLOATS, Operator, Shape, Window};
 use crate::lower::{Input, Layers};
 use bands::{Bands, hull};
@@ -18,16 +19,16 @@ use bands::{Bands, hull};
 pub(crate) use bands::owner;
 
 /// Bytes of rows and weights that a chain may need: some of the second cache.
-const CHAIN_BYTES: usize = 256 << 10;
+const CHAIN_BYTES: usize = 512 << 10;
 
 /// Maximum number of layers in a chain. The time for planning grows with it.
 const CHAIN_LAYERS: usize = 12;
 
-/// A row of a layer's output to compute.
-#[derive(Debug, Clone, Copy)]
+/// Rows of a layer's output to compute.
+#[derive(Debug, Clone)]
 pub(crate) struct Work {
     pub layer: u32,
-    pub row: u32,
+    pub rows: Range<u32>,
 }
 
 /// Memory of the rows of a tensor.
@@ -235,7 +236,9 @@ fn chains(network: &Layers, shapes: &[Shape], bands: usize) -> Vec<Range<usize>>
             let exchanged: usize = best[start].0 + exchanged(layers, start..end, &uses, shapes);
             (exchanged, start)
         });
-        best.push(divided.min().unwrap_or_default());
+        // Of equal ways, the one with smaller tensors between chains.
+        let least = divided.min_by_key(|(exchanged, start)| (*exchanged, Reverse(*start)));
+        best.push(least.unwrap_or_default());
     }
     let mut chains = Vec::new();
     let mut end = layers.len();
@@ -381,28 +384,49 @@ fn order(
             &places[own.output].shape,
         )
     };
+    let steps: Vec<usize> = layers.iter().map(|layer| step(layer, places)).collect();
     let mut work = Vec::with_capacity(total);
-    while work.len() < total {
+    while done
+        .iter()
+        .enumerate()
+        .any(|(layer, done)| *done < end(layer))
+    {
+        let next = |index: usize| done[index]..end(index).min(done[index] + steps[index]);
         let is_ready = |index: &usize| {
-            let row = done[*index];
-            row < end(*index)
-                && sources[*index].iter().enumerate().all(|(input, source)| {
+            let own = next(*index);
+            let has = |row| {
+                sources[*index].iter().enumerate().all(|(input, source)| {
                     let rows = rows(*index, input, row, places);
                     source.is_none_or(|source| rows.is_empty() || rows.end <= done[source])
                 })
+            };
+            !own.is_empty() && own.into_iter().all(has)
         };
-        let index = (0..layers.len()).rev().find(is_ready)?;
+        // Otherwise one of two branches would run far ahead of the other.
+        let is_wanted = |index: &usize| {
+            let mut pending = users[*index]
+                .iter()
+                .filter(|(user, _)| !next(*user).is_empty());
+            let wants = |(user, input): &(usize, usize)| {
+                next(*user).any(|row| rows(*user, *input, row, places).end > done[*index])
+            };
+            pending.clone().next().is_none() || pending.any(wants)
+        };
+        let ready: Vec<usize> = (0..layers.len()).rev().filter(is_ready).collect();
+        let wanted = ready.iter().copied().find(is_wanted);
+        let index = wanted.or(ready.first().copied())?;
+        let own = next(index);
         work.push(Work {
             layer: (first + index) as u32,
-            row: done[index] as u32,
+            rows: own.start as u32..own.end as u32,
         });
-        done[index] += 1;
+        done[index] = own.end;
         let oldest = users[index].iter().filter_map(|(user, input)| {
             let row = done[*user];
             (row < end(*user)).then(|| rows(*user, *input, row, places).start)
         });
-        let oldest = oldest.min().unwrap_or(done[index] - 1);
-        kept[index] = kept[index].max(done[index] - oldest.min(done[index] - 1));
+        let oldest = oldest.min().unwrap_or(own.start);
+        kept[index] = kept[index].max(own.end - oldest.min(own.start));
     }
     for (layer, kept) in layers.iter().zip(kept) {
         if !is_taken(layer.output) {
@@ -410,6 +434,16 @@ fn order(
         }
     }
     Some(work)
+}
+
+/// Number of rows of a layer to compute at a time.
+fn step(layer: &Layer, places: &[Place]) -> usize {
+    match &layer.operator {
+        Operator::Dense(_, window) => {
+            dense::rows_at_a_time(places[layer.output].shape.width, window.kernel[0])
+        }
+        _ => 1,
+    }
 }
 
 /// The tensor that `layer` adds, if nothing needs a row of it once that row of the output is

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Runs a plan.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::{hint, mem, thread};
 
 use fearless_simd::Simd;
 
-use crate::kernel::{Layout, Row, dense, depthwise, rows};
+use crate::kernel::dense::MAX_LINES;
+use crate::kernel::{Aligned, Layout, Row, dense, depthwise, rows};
 use crate::layer::{
     Extent, Id, Interpolation, Layer, MAX_KERNEL, Operator, Reduction, Shape, Window,
 };
@@ -54,8 +56,8 @@ impl State {
             Mutex::new(Box::new(Band {
                 places: band.places,
                 stages: band.stages,
-                buffers: band.buffers.into_iter().map(zeros).collect(),
-                zeros: zeros(plan.longest),
+                buffers: band.buffers.into_iter().map(Aligned::zeros).collect(),
+                zeros: Aligned::zeros(plan.longest),
                 packed: dense::Weights::default(),
             }))
         };
@@ -259,9 +261,9 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 struct Band {
     places: Vec<Place>,
     stages: Vec<Vec<Step>>,
-    buffers: Vec<Vec<f32>>,
+    buffers: Vec<Aligned>,
     /// A row above and below all images.
-    zeros: Vec<f32>,
+    zeros: Aligned,
     packed: dense::Weights,
 }
 
@@ -328,14 +330,20 @@ impl Band {
             let layer = &network.layers[work.layer as usize];
             let place = self.places[layer.output];
             let mut buffer = mem::take(&mut self.buffers[place.buffer]);
-            let row = work.row as usize;
-            let output = &mut buffer[place.start(row)..][..place.layout().len()];
-            match layer.operator {
-                Operator::Load(index) => {
-                    let input = &network.inputs[index];
-                    self.load(input, row, inputs[index], output);
+            let rows = work.rows.start as usize..work.rows.end as usize;
+            if let Operator::Dense(weights, _) = &layer.operator {
+                self.convolve(simd, (layer, weights), rows, &mut buffer);
+            } else {
+                for row in rows {
+                    let output = &mut buffer[place.start(row)..][..place.layout().len()];
+                    match layer.operator {
+                        Operator::Load(index) => {
+                            let input = &network.inputs[index];
+                            self.load(input, row, inputs[index], output);
+                        }
+                        _ => self.compute(simd, layer, row, &mut packed, output),
+                    }
                 }
-                _ => self.compute(simd, layer, row, &mut packed, output),
             }
             self.buffers[place.buffer] = buffer;
         }
@@ -382,8 +390,8 @@ impl Band {
         &self.buffers[place.buffer][place.start(row)..][..place.layout().len()]
     }
 
-    /// Calls `run` with the rows that the output row `row` depends on.
-    fn with_rows(&self, layer: &Layer, row: usize, run: impl FnOnce(&Row<'_>)) {
+    /// Calls `run` with the rows of the image that the output rows `rows` depend on.
+    fn with_lines(&self, layer: &Layer, rows: Range<usize>, run: impl FnOnce(&Row<'_>)) {
         let input = &self.places[layer.inputs[0]];
         let window = layer.window().unwrap_or(&Window::PIXEL);
         let run = |rows: &[&[f32]]| {
@@ -395,23 +403,56 @@ impl Band {
             });
         };
         // A longer list takes longer to fill.
-        match window.kernel[0] {
-            1 => run(&self.rows::<1>(input, window, row)),
-            3 => run(&self.rows::<3>(input, window, row)),
-            count => run(&self.rows::<MAX_KERNEL>(input, window, row)[..count]),
+        match rows.len() * window.kernel[0] {
+            1 => run(&self.lines::<1>(input, window, rows)),
+            3 => run(&self.lines::<3>(input, window, rows)),
+            count @ ..=MAX_KERNEL => run(&self.lines::<MAX_KERNEL>(input, window, rows)[..count]),
+            count => run(&self.lines::<MAX_LINES>(input, window, rows)[..count]),
         }
     }
 
-    /// The rows of an image that the window of the output row `row` covers.
-    fn rows<const N: usize>(&self, input: &Place, window: &Window, row: usize) -> [&[f32]; N] {
-        let mut rows = [&self.zeros[..]; N];
-        for (index, own) in rows.iter_mut().enumerate().take(window.kernel[0]) {
-            let row = (row * window.stride[0] + index).wrapping_sub(window.before[0]);
-            if row < input.shape.height {
-                *own = self.line(input, row);
+    /// The rows of an image that the windows of the output rows `rows` cover, one window after the
+    /// other.
+    fn lines<const N: usize>(
+        &self,
+        input: &Place,
+        window: &Window,
+        rows: Range<usize>,
+    ) -> [&[f32]; N] {
+        let mut lines = [&self.zeros[..]; N];
+        let windows = lines.chunks_exact_mut(window.kernel[0]);
+        for (row, lines) in rows.zip(windows) {
+            for (index, line) in lines.iter_mut().enumerate() {
+                let row = (row * window.stride[0] + index).wrapping_sub(window.before[0]);
+                if row < input.shape.height {
+                    *line = self.line(input, row);
+                }
             }
         }
-        rows
+        lines
+    }
+
+    /// Computes rows of the output of a convolution, which is in `buffer`.
+    fn convolve<S: Simd>(
+        &self,
+        simd: S,
+        (layer, weights): (&Layer, &dense::Weights),
+        rows: Range<usize>,
+        buffer: &mut [f32],
+    ) {
+        let place = self.places[layer.output];
+        let layout = place.layout();
+        let mut starts = [0; MAX_LINES];
+        let starts = &mut starts[..rows.len()];
+        let mut adds = false;
+        for (start, row) in starts.iter_mut().zip(rows.clone()) {
+            *start = place.start(row);
+            adds = self.add_to(layer, row, &mut buffer[*start..][..layout.len()]);
+        }
+        self.with_lines(layer, rows, |row| {
+            let after = (&layer.activation, adds);
+            dense::run(simd, row, weights, after, (buffer, starts, &layout));
+        });
     }
 
     /// Copies what a layer adds to its sums into its output, if anything; it may be there already.
@@ -441,13 +482,7 @@ impl Band {
         let layout = self.places[layer.output].layout();
         let input = &self.places[layer.inputs[0]];
         match &layer.operator {
-            Operator::Dense(weights, _) => {
-                let after = (&layer.activation, self.add_to(layer, row, output));
-                self.with_rows(layer, row, |row| {
-                    dense::run(simd, row, weights, after, (output, &layout));
-                });
-            }
-            Operator::Depthwise(filters, _) => self.with_rows(layer, row, |row| {
+            Operator::Depthwise(filters, _) => self.with_lines(layer, row..row + 1, |row| {
                 depthwise::run(simd, row, filters, &layer.activation, (output, &layout));
             }),
             Operator::Mix { constant, .. } => {
@@ -465,7 +500,7 @@ impl Band {
                     first: 0,
                     stride: 1,
                 };
-                dense::run(simd, &row, packed, after, (output, &layout));
+                dense::run(simd, &row, packed, after, (output, &[0], &layout));
             }
             Operator::Select(channels) => {
                 rows::clear_behind(output, &layout, channels.len());

@@ -3,7 +3,7 @@
 
 use fearless_simd::{Simd, f32x8, f32x16, prelude::*};
 
-use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
+use super::{Activation, Aligned, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 
 /// Pixels for which all columns are computed before the next ones, a multiple of the pixels that are
 /// computed together: their inputs stay in the first cache.
@@ -12,11 +12,26 @@ const SPAN: usize = 48;
 /// Pixels of a group. The last group of a row may have fewer.
 const GROUP: usize = 4;
 
+/// The pixels of shorter rows are all computed across rows, if there are several.
+const SHORT: usize = 12;
+
+/// Pixels that are computed at a time across rows.
+const ACROSS: usize = 6;
+
+/// Maximum number of rows of an image that rows of pixels are computed from at a time.
+pub(crate) const MAX_LINES: usize = 24;
+
+/// Number of rows of this many pixels to compute at a time, so that each of the weights is read for
+/// many pixels.
+pub(crate) fn rows_at_a_time(width: usize, kernel: usize) -> usize {
+    (SPAN / width).min(MAX_LINES / kernel).max(1)
+}
+
 /// Weights in the order of reading. The outer loops come first: blocks of columns, rows of the
 /// kernel, blocks of channels, pixels of the kernel, channels, columns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Weights {
-    values: Vec<f32>,
+    values: Aligned,
     /// Bias of each column.
     bias: Vec<f32>,
     /// Rows and columns of the kernel.
@@ -55,7 +70,7 @@ impl Weights {
             }
         }
         Self {
-            values,
+            values: values.into(),
             bias,
             kernel,
             stored,
@@ -81,7 +96,7 @@ impl Weights {
             }
         }
         Self {
-            values,
+            values: values.into(),
             bias,
             columns: columns.len(),
             ..*self
@@ -94,11 +109,16 @@ impl Weights {
         self.bias.clear();
         self.bias.resize(layout.stored, 0.0);
         (self.kernel, self.stored, self.columns) = ([1; 2], depth, layout.stored);
-        self.values.clear();
+        let length = depth * layout.stored;
+        if self.values.len() < length {
+            self.values = Aligned::zeros(length);
+        }
         for first in layout.blocks() {
-            self.values.extend_from_slice(&matrix[layout.inner(first)]);
-            let lanes = layout.lanes(first);
-            self.values.resize(self.values.len() + lanes, 1.0);
+            let (own, lanes) = (layout.inner(first), layout.lanes(first));
+            let values = &mut self.values[first * depth..][..own.len() + lanes];
+            let (pixels, ones) = values.split_at_mut(own.len());
+            pixels.copy_from_slice(&matrix[own]);
+            ones.fill(1.0);
         }
     }
 
@@ -123,44 +143,60 @@ impl Weights {
     }
 }
 
-/// Computes a row into `output`, whose pixels lie as `layout` says. If `adds`, the numbers that are
-/// already there are added before the activation.
+/// Computes rows of pixels, which begin at `starts` in `output` and lie as `layout` says. `row` has the
+/// rows of the image for all of them. If `adds`, the numbers that are already there are added before
+/// the activation.
 pub(crate) fn run<S: Simd>(
     simd: S,
     row: &Row<'_>,
     weights: &Weights,
     (activation, adds): (&Activation, bool),
-    (output, layout): (&mut [f32], &Layout),
+    (output, starts, layout): (&mut [f32], &[usize], &Layout),
 ) {
     let depth = weights.depth();
-    let tile = |first: usize, start: usize, end: usize| Tile {
+    let tile = |lines, first: usize| Tile {
         row,
-        span: [start, end],
-        width: weights.kernel[1],
+        lines,
+        kernel: weights.kernel,
         values: &weights.values[first * depth..],
         bias: &weights.bias[first..],
         activation,
         adds,
         first,
     };
-    let whole = layout.width - layout.width % GROUP;
-    simd.vectorize(
-        #[inline(always)]
-        || {
-            for start in (0..whole).step_by(SPAN) {
-                for first in layout.blocks() {
-                    let tile = tile(first, start, whole.min(start + SPAN));
-                    let output = &mut output[layout.inner(first)];
-                    match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
-                        (true, true) => tile.pixels::<S, f32x8<S>, 16, 8, 1>(simd, output),
-                        (true, false) => tile.pixels::<S, f32x8<S>, 12, 8, 1>(simd, output),
-                        (false, true) => tile.pixels::<S, f32x16<S>, 8, 8, 1>(simd, output),
-                        (false, false) => tile.pixels::<S, f32x8<S>, 6, 4, 2>(simd, output),
+    let whole = match starts.len() > 1 && layout.width < SHORT {
+        true => 0,
+        false => layout.width - layout.width % GROUP,
+    };
+    for (lines, start) in row.rows.chunks_exact(weights.kernel[0]).zip(starts) {
+        let output = &mut output[*start..][..layout.len()];
+        simd.vectorize(
+            #[inline(always)]
+            || {
+                for start in (0..whole).step_by(SPAN) {
+                    let span = [start, whole.min(start + SPAN)];
+                    for first in layout.blocks() {
+                        let tile = tile(lines, first);
+                        let output = &mut output[layout.inner(first)];
+                        match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
+                            (true, true) => {
+                                tile.pixels::<S, f32x8<S>, 16, 8, 1>(simd, span, output)
+                            }
+                            (true, false) => {
+                                tile.pixels::<S, f32x8<S>, 12, 8, 1>(simd, span, output)
+                            }
+                            (false, true) => {
+                                tile.pixels::<S, f32x16<S>, 8, 8, 1>(simd, span, output)
+                            }
+                            (false, false) => {
+                                tile.pixels::<S, f32x8<S>, 6, 4, 2>(simd, span, output)
+                            }
+                        }
                     }
                 }
-            }
-        },
-    );
+            },
+        );
+    }
     if whole == layout.width {
         return;
     }
@@ -169,27 +205,56 @@ pub(crate) fn run<S: Simd>(
     simd.vectorize(
         #[inline(always)]
         || {
+            let rest = Rest {
+                starts,
+                layout,
+                whole,
+            };
+            let pixels = (layout.width - whole) * starts.len();
+            let mut at = [0, whole];
+            if pixels >= ACROSS {
+                for first in layout.blocks() {
+                    let tile = tile(row.rows, first);
+                    at = [0, whole];
+                    for _ in 0..pixels / ACROSS {
+                        at = tile.across(simd, &rest, at, output);
+                    }
+                }
+            }
+            let count = pixels % ACROSS;
             let mut first = 0;
-            while first < layout.stored {
-                let tile = tile(first, whole, layout.width);
-                let output = (&mut *output, layout);
-                first += match (layout.lanes(first) == LANES, S::f32s::LEN >= BLOCK) {
-                    (true, _) => tile.last::<S, f32x8<S>, LANES, 1>(simd, output),
-                    (false, true) => tile.last::<S, f32x16<S>, BLOCK, 1>(simd, output),
-                    (false, false) => tile.last::<S, f32x8<S>, BLOCK, 2>(simd, output),
-                };
+            while count > 0 && first < layout.stored {
+                first += tile(row.rows, first).last(simd, &rest, (at, count), output);
             }
         },
     );
 }
 
+/// The pixels from `whole` on of all rows.
+struct Rest<'a> {
+    /// Where the rows begin in the output.
+    starts: &'a [usize],
+    layout: &'a Layout,
+    whole: usize,
+}
+
+impl Rest<'_> {
+    /// The place behind the pixel in this row and column.
+    fn next(&self, [row, x]: [usize; 2]) -> [usize; 2] {
+        match x + 1 < self.layout.width {
+            true => [row, x + 1],
+            false => [row + 1, self.whole],
+        }
+    }
+}
+
 /// A block of columns.
 struct Tile<'a> {
     row: &'a Row<'a>,
-    /// The first pixel to compute, and the one behind the last.
-    span: [usize; 2],
-    /// Columns of the kernel.
-    width: usize,
+    /// The rows of the image for one row of pixels, or for all of them.
+    lines: &'a [&'a [f32]],
+    /// Rows and columns of the kernel.
+    kernel: [usize; 2],
     values: &'a [f32],
     bias: &'a [f32],
     activation: &'a Activation,
@@ -199,22 +264,23 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Computes `P` pixels at a time, or `R` from an input that comes with its channels first. A block
-    /// of columns has `Q` vectors. The number of pixels is a multiple of [`GROUP`].
+    /// Computes the pixels in `span`, `P` at a time, or `R` from an input that comes with its channels
+    /// first. A block of columns has `Q` vectors. The number of pixels is a multiple of [`GROUP`].
     #[inline(always)]
     fn pixels<S: Simd, V: Vector<S>, const P: usize, const R: usize, const Q: usize>(
         &self,
         simd: S,
+        span: [usize; 2],
         output: &mut [f32],
     ) {
         let Row { layout, stride, .. } = self.row;
-        match (layout.block, self.width, stride) {
-            (BLOCK, _, 1) => self.windows::<S, V, P, Q, 1>(simd, output),
-            (BLOCK, _, 2) => self.windows::<S, V, P, Q, 2>(simd, output),
-            (1, 3, 2) => self.planes::<S, V, R, Q, 3, 2>(simd, output),
-            (1, 5, 2) => self.planes::<S, V, R, Q, 5, 2>(simd, output),
+        match (layout.block, self.kernel[1], stride) {
+            (BLOCK, _, 1) => self.windows::<S, V, P, Q, 1>(simd, span, output),
+            (BLOCK, _, 2) => self.windows::<S, V, P, Q, 2>(simd, span, output),
+            (1, 3, 2) => self.planes::<S, V, R, Q, 3, 2>(simd, span, output),
+            (1, 5, 2) => self.planes::<S, V, R, Q, 5, 2>(simd, span, output),
             _ => {
-                let [mut at, end] = self.span;
+                let [mut at, end] = span;
                 while at + P <= end {
                     self.compute::<S, V, P, Q>(simd, at, output);
                     at += P;
@@ -233,9 +299,9 @@ impl Tile<'_> {
     fn windows<S: Simd, V: Vector<S>, const P: usize, const Q: usize, const STRIDE: usize>(
         &self,
         simd: S,
+        [mut at, end]: [usize; 2],
         output: &mut [f32],
     ) {
-        let [mut at, end] = self.span;
         while at < end {
             let left = end - at;
             if left >= P && !(P == 6 && left == 8) {
@@ -263,9 +329,9 @@ impl Tile<'_> {
     >(
         &self,
         simd: S,
+        [mut at, end]: [usize; 2],
         output: &mut [f32],
     ) {
-        let [mut at, end] = self.span;
         while at + R <= end {
             self.planar::<S, V, R, Q, K, STRIDE>(simd, at, output);
             at += R;
@@ -276,29 +342,78 @@ impl Tile<'_> {
         }
     }
 
-    /// Computes the last pixels, fewer than [`GROUP`], of several blocks of `C` columns, so that enough
-    /// sums are computed at a time. Returns the number of their columns.
+    /// Computes [`ACROSS`] pixels from `at` on of a block of columns. Returns the place behind them.
     #[inline(always)]
-    fn last<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
+    fn across<S: Simd>(
         &self,
         simd: S,
-        output: (&mut [f32], &Layout),
-    ) -> usize {
-        let blocks = (output.1.stored - self.first) / C;
-        match (self.span[1] - self.span[0], blocks) {
-            (1, 8..) if Q == 1 => self.few::<S, V, 1, 8, C, Q>(simd, output),
-            (1, 4..) => self.few::<S, V, 1, 4, C, Q>(simd, output),
-            (1, 2..) => self.few::<S, V, 1, 2, C, Q>(simd, output),
-            (1, _) => self.few::<S, V, 1, 1, C, Q>(simd, output),
-            (2, 4..) if Q == 1 => self.few::<S, V, 2, 4, C, Q>(simd, output),
-            (2, 2..) => self.few::<S, V, 2, 2, C, Q>(simd, output),
-            (2, _) => self.few::<S, V, 2, 1, C, Q>(simd, output),
-            (_, 2..) => self.few::<S, V, 3, 2, C, Q>(simd, output),
-            _ => self.few::<S, V, 3, 1, C, Q>(simd, output),
+        rest: &Rest<'_>,
+        at: [usize; 2],
+        output: &mut [f32],
+    ) -> [usize; 2] {
+        match (
+            rest.layout.lanes(self.first) == LANES,
+            S::f32s::LEN >= BLOCK,
+        ) {
+            (true, _) => self.few::<S, f32x8<S>, ACROSS, 1, LANES, 1>(simd, rest, at, output),
+            (false, true) => self.few::<S, f32x16<S>, ACROSS, 1, BLOCK, 1>(simd, rest, at, output),
+            (false, false) => self.few::<S, f32x8<S>, ACROSS, 1, BLOCK, 2>(simd, rest, at, output),
         }
     }
 
-    /// Computes the last `P` pixels of `B` blocks of columns.
+    /// Computes the last `count` pixels, which begin at `at`, of several blocks of columns, so that
+    /// enough sums are computed at a time. Returns the number of their columns.
+    #[inline(always)]
+    fn last<S: Simd>(
+        &self,
+        simd: S,
+        rest: &Rest<'_>,
+        last: ([usize; 2], usize),
+        output: &mut [f32],
+    ) -> usize {
+        match (
+            rest.layout.lanes(self.first) == LANES,
+            S::f32s::LEN >= BLOCK,
+        ) {
+            (true, _) => self.last_of::<S, f32x8<S>, LANES, 1>(simd, rest, last, output),
+            (false, true) => self.last_of::<S, f32x16<S>, BLOCK, 1>(simd, rest, last, output),
+            (false, false) => self.last_of::<S, f32x8<S>, BLOCK, 2>(simd, rest, last, output),
+        }
+    }
+
+    #[inline(always)]
+    fn last_of<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
+        &self,
+        simd: S,
+        rest: &Rest<'_>,
+        (at, count): ([usize; 2], usize),
+        output: &mut [f32],
+    ) -> usize {
+        let left = (rest.layout.stored - self.first) / C;
+        let blocks = match (count, left) {
+            (1, 8..) if Q == 1 => 8,
+            (1, 4..) => 4,
+            (2, 4..) if Q == 1 => 4,
+            (1..=3, 2..) => 2,
+            _ => 1,
+        };
+        match (count, blocks) {
+            (1, 8) => self.few::<S, V, 1, 8, C, Q>(simd, rest, at, output),
+            (1, 4) => self.few::<S, V, 1, 4, C, Q>(simd, rest, at, output),
+            (1, 2) => self.few::<S, V, 1, 2, C, Q>(simd, rest, at, output),
+            (1, _) => self.few::<S, V, 1, 1, C, Q>(simd, rest, at, output),
+            (2, 4) => self.few::<S, V, 2, 4, C, Q>(simd, rest, at, output),
+            (2, 2) => self.few::<S, V, 2, 2, C, Q>(simd, rest, at, output),
+            (2, _) => self.few::<S, V, 2, 1, C, Q>(simd, rest, at, output),
+            (3, 2) => self.few::<S, V, 3, 2, C, Q>(simd, rest, at, output),
+            (3, _) => self.few::<S, V, 3, 1, C, Q>(simd, rest, at, output),
+            (4, _) => self.few::<S, V, 4, 1, C, Q>(simd, rest, at, output),
+            _ => self.few::<S, V, 5, 1, C, Q>(simd, rest, at, output),
+        };
+        blocks * C
+    }
+
+    /// Computes `P` pixels from `at` on of `B` blocks of columns. Returns the place behind them.
     #[inline(always)]
     fn few<
         S: Simd,
@@ -310,52 +425,77 @@ impl Tile<'_> {
     >(
         &self,
         simd: S,
-        (output, layout): (&mut [f32], &Layout),
-    ) -> usize {
+        rest: &Rest<'_>,
+        mut at: [usize; 2],
+        output: &mut [f32],
+    ) -> [usize; 2] {
         let Row {
-            rows,
             layout: input,
             first,
             stride,
-        } = *self.row;
-        let at = self.span[0];
-        let depth = rows.len() * self.width * input.stored;
+            ..
+        } = self.row;
+        let [height, width] = self.kernel;
+        let mut places = [at; P];
+        for place in &mut places {
+            *place = at;
+            at = rest.next(at);
+        }
+        let depth = height * width * input.stored;
         let values = self.values.as_chunks::<C>().0;
         let mut sums = [[[V::splat(simd, 0.0); Q]; P]; B];
         for (b, sums) in sums.iter_mut().enumerate() {
             *sums = bias::<S, V, P, Q>(simd, &self.bias[b * C..]);
         }
-        let mut done = 0;
-        for row in rows {
-            for channel in input.blocks() {
-                let lanes = input.lanes(channel);
-                let count = self.width * lanes;
-                let near = &row[input.piece(channel)][(first + at * stride) * lanes..];
-                let mut pixels = [&row[..0]; P];
-                for (p, pixel) in pixels.iter_mut().enumerate() {
-                    *pixel = &near[p * stride * lanes..][..count];
-                }
-                let mut weights = [&values[..0]; B];
-                for (b, weights) in weights.iter_mut().enumerate() {
-                    *weights = &values[b * depth + done..][..count];
-                }
-                done += count;
-                for k in 0..count {
-                    let mut inputs = [0.0; P];
-                    for p in 0..P {
-                        inputs[p] = pixels[p][k];
+        let lanes = input.block;
+        let (size, count) = (input.piece(0).len(), input.stored / lanes);
+        let mut weights = [values; B];
+        for (b, weights) in weights.iter_mut().enumerate() {
+            *weights = &values[b * depth..];
+        }
+        for line in 0..height {
+            let mut near = [&self.values[..0]; P];
+            for (near, [row, x]) in near.iter_mut().zip(places) {
+                // A row without a whole block may be shorter.
+                let line = self.lines[row * height + line].get((first + x * stride) * lanes..);
+                *near = line.unwrap_or_default();
+            }
+            for block in 0..count {
+                // To find the places anew would take as long as a third of the products.
+                if block > 0 {
+                    for near in &mut near {
+                        *near = &near[size..];
                     }
-                    for b in 0..B {
-                        add::<S, V, P, Q>(simd, &weights[b][k], inputs, &mut sums[b]);
-                    }
+                }
+                let count = width * lanes;
+                if lanes == BLOCK {
+                    add_pieces::<S, V, P, B, C, Q, BLOCK>(simd, weights, near, count, &mut sums);
+                } else {
+                    add_pieces::<S, V, P, B, C, Q, 1>(simd, weights, near, count, &mut sums);
+                }
+                for weights in &mut weights {
+                    *weights = &weights[count..];
+                }
+            }
+            if input.stored % lanes > 0 {
+                for (near, [row, x]) in near.iter_mut().zip(places) {
+                    let line = &self.lines[row * height + line][count * size..];
+                    *near = &line[(first + x * stride) * LANES..];
+                }
+                let count = width * LANES;
+                add_pieces::<S, V, P, B, C, Q, LANES>(simd, weights, near, count, &mut sums);
+                for weights in &mut weights {
+                    *weights = &weights[count..];
                 }
             }
         }
         for (b, sums) in sums.iter().enumerate() {
             let first = self.first + b * C;
-            self.store(simd, *sums, at, (first, &mut output[layout.inner(first)]));
+            let inner = rest.layout.inner(first).start;
+            let place = |p: usize| rest.starts[places[p][0]] + inner + places[p][1] * C;
+            self.store_at(simd, *sums, place, (first, &mut *output));
         }
-        B * C
+        at
     }
 
     /// Computes the `P` pixels from `at` on from an image in blocks of channels.
@@ -370,12 +510,12 @@ impl Tile<'_> {
         let layout = &self.row.layout;
         let (block, first) = (BLOCK * layout.whole(), self.row.first + at * STRIDE);
         let mut values = self.values;
-        for row in self.row.rows {
+        for row in self.lines {
             let mut rest = &row[..layout.len()];
             while rest.len() >= block {
                 let (piece, others) = rest.split_at(block);
                 rest = others;
-                for x in first..first + self.width {
+                for x in first..first + self.kernel[1] {
                     let (own, others) = values.split_at(BLOCK * Q * V::LEN);
                     values = others;
                     add_block::<S, V, P, Q, BLOCK, STRIDE>(simd, own, piece, x, &mut sums);
@@ -384,13 +524,13 @@ impl Tile<'_> {
             if rest.is_empty() {
                 continue;
             }
-            for x in first..first + self.width {
+            for x in first..first + self.kernel[1] {
                 let (own, others) = values.split_at(LANES * Q * V::LEN);
                 values = others;
                 add_block::<S, V, P, Q, LANES, STRIDE>(simd, own, rest, x, &mut sums);
             }
         }
-        self.store(simd, sums, at, (self.first, output));
+        self.store(simd, sums, at, output);
     }
 
     /// Computes the `P` pixels from `at` on from an input that comes with its channels first.
@@ -412,7 +552,7 @@ impl Tile<'_> {
         let mut values = self.values;
         let layout = &self.row.layout;
         let first = self.row.first + at * STRIDE;
-        for row in self.row.rows {
+        for row in self.lines {
             for line in row.chunks_exact(layout.whole()).take(layout.stored) {
                 let near = &line[first..][..(P - 1) * STRIDE + K];
                 let own = values.split_at(K * Q * V::LEN);
@@ -431,7 +571,7 @@ impl Tile<'_> {
                 }
             }
         }
-        self.store(simd, sums, at, (self.first, output));
+        self.store(simd, sums, at, output);
     }
 
     /// Computes the `P` pixels from `at` on.
@@ -443,17 +583,17 @@ impl Tile<'_> {
         output: &mut [f32],
     ) {
         let Row {
-            rows,
             layout,
             first,
             stride,
-        } = *self.row;
+            ..
+        } = self.row;
         let mut sums = bias::<S, V, P, Q>(simd, self.bias);
         let mut values = self.values;
-        for row in rows {
+        for row in self.lines {
             for channel in layout.blocks() {
                 let lanes = layout.lanes(channel);
-                let depth = self.width * lanes;
+                let depth = self.kernel[1] * lanes;
                 let near = &row[layout.piece(channel)][(first + at * stride) * lanes..];
                 let mut pixels = [&row[..0]; P];
                 for (p, pixel) in pixels.iter_mut().enumerate() {
@@ -470,7 +610,7 @@ impl Tile<'_> {
                 }
             }
         }
-        self.store(simd, sums, at, (self.first, output));
+        self.store(simd, sums, at, output);
     }
 
     /// Stores the sums of the pixels from `at` on.
@@ -478,20 +618,33 @@ impl Tile<'_> {
     fn store<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
         &self,
         simd: S,
-        mut sums: [[V; Q]; P],
+        sums: [[V; Q]; P],
         at: usize,
-        (first, output): (usize, &mut [f32]),
+        output: &mut [f32],
     ) {
         let output = &mut output[at * Q * V::LEN..][..P * Q * V::LEN];
+        self.store_at(simd, sums, |p| p * Q * V::LEN, (self.first, output));
+    }
+
+    /// Stores the sums of pixels at their places in the output.
+    #[inline(always)]
+    fn store_at<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
+        &self,
+        simd: S,
+        mut sums: [[V; Q]; P],
+        place: impl Fn(usize) -> usize,
+        (first, output): (usize, &mut [f32]),
+    ) {
         if self.adds {
             for p in 0..P {
                 for q in 0..Q {
-                    sums[p][q] += V::from_slice(simd, &output[(p * Q + q) * V::LEN..][..V::LEN]);
+                    let place = place(p) + q * V::LEN;
+                    sums[p][q] += V::from_slice(simd, &output[place..][..V::LEN]);
                 }
             }
         }
         finish::<S, V, P, Q>(simd, sums, self.activation, first, |p, q, x| {
-            x.store_slice(&mut output[(p * Q + q) * V::LEN..][..V::LEN]);
+            x.store_slice(&mut output[place(p) + q * V::LEN..][..V::LEN]);
         });
     }
 }
@@ -536,6 +689,45 @@ fn add_block<
             inputs[p] = pixels[p * STRIDE][k];
         }
         add::<S, V, P, Q>(simd, weights, inputs, sums);
+    }
+}
+
+/// Adds the products of the first `count` inputs of `P` pieces and the weights of `B` blocks of columns,
+/// `N` inputs at a time.
+#[inline(always)]
+fn add_pieces<
+    S: Simd,
+    V: Vector<S>,
+    const P: usize,
+    const B: usize,
+    const C: usize,
+    const Q: usize,
+    const N: usize,
+>(
+    simd: S,
+    weights: [&[[f32; C]]; B],
+    pieces: [&[f32]; P],
+    count: usize,
+    sums: &mut [[[V; Q]; P]; B],
+) {
+    for at in (0..count).step_by(N) {
+        let mut pixels = [&[0.0; N]; P];
+        for p in 0..P {
+            pixels[p] = &pieces[p][..count].as_chunks::<N>().0[at / N];
+        }
+        let mut blocks = [&[[0.0; C]; N]; B];
+        for b in 0..B {
+            blocks[b] = &weights[b][..count].as_chunks::<N>().0[at / N];
+        }
+        for k in 0..N {
+            let mut inputs = [0.0; P];
+            for p in 0..P {
+                inputs[p] = pixels[p][k];
+            }
+            for b in 0..B {
+                add::<S, V, P, Q>(simd, &blocks[b][k], inputs, &mut sums[b]);
+            }
+        }
     }
 }
 

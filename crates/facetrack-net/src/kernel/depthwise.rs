@@ -3,13 +3,13 @@
 
 use fearless_simd::{Simd, f32x8, f32x16, prelude::*};
 
-use super::{Activation, BLOCK, LANES, Layout, Row, Vector, finish, padded};
+use super::{Activation, Aligned, BLOCK, LANES, Layout, Row, Vector, finish, padded};
 
 /// The filters: for each block of channels, for each row, for each column of the kernel, the weights
 /// of the channels.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filters {
-    values: Vec<f32>,
+    values: Aligned,
     bias: Vec<f32>,
     /// Rows and columns of the kernel.
     side: usize,
@@ -34,7 +34,7 @@ impl Filters {
         let mut bias = bias.to_vec();
         bias.resize(stored, 0.0);
         Self {
-            values,
+            values: values.into(),
             bias,
             side,
             channels,
@@ -125,10 +125,12 @@ fn vectors<S: Simd, V: Vector<S>, const C: usize, const K: usize, const STRIDE: 
         channel,
     };
     let output = output.as_chunks_mut::<C>().0;
-    match output.len() {
-        8.. => block.groups::<S, V, STRIDE, 8>(simd, output),
-        4.. => block.groups::<S, V, STRIDE, 4>(simd, output),
-        _ => block.groups::<S, V, STRIDE, 1>(simd, output),
+    // Enough sums are computed at a time.
+    match (output.len(), C == V::LEN) {
+        (8.., _) => block.groups::<S, V, STRIDE, 8, 1>(simd, output),
+        (4.., true) => block.groups::<S, V, STRIDE, 4, 1>(simd, output),
+        (4.., false) => block.groups::<S, V, STRIDE, 4, 2>(simd, output),
+        _ => block.groups::<S, V, STRIDE, 1, 1>(simd, output),
     }
 }
 
@@ -144,64 +146,77 @@ struct Block<'a, const C: usize, const K: usize> {
 }
 
 impl<const C: usize, const K: usize> Block<'_, C, K> {
-    /// Computes all pixels, `P` at a time; some of the last twice. All vectors of `P` pixels come
-    /// before the next pixels, because rows of wide images do not stay in the first cache.
+    /// Computes all pixels, `Q` vectors of `P` pixels at a time; some of the last twice. All vectors of
+    /// `P` pixels come before the next pixels, because rows of wide images do not stay in the first
+    /// cache.
     #[inline(always)]
-    fn groups<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize>(
+    fn groups<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize, const Q: usize>(
         &self,
         simd: S,
         output: &mut [[f32; C]],
     ) {
         let last = output.len() - P;
         for at in (0..output.len()).step_by(P) {
-            for lane in (0..C).step_by(V::LEN) {
-                self.compute::<S, V, STRIDE, P>(simd, (at.min(last), lane), output);
+            for lane in (0..C).step_by(Q * V::LEN) {
+                self.compute::<S, V, STRIDE, P, Q>(simd, (at.min(last), lane), output);
             }
         }
     }
 
-    /// Computes the `P` pixels from `at` on of the vector that begins with the channel `lane`.
+    /// Computes the `P` pixels from `at` on of the `Q` vectors that begin with the channel `lane`.
     #[inline(always)]
-    fn compute<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize>(
+    fn compute<S: Simd, V: Vector<S>, const STRIDE: usize, const P: usize, const Q: usize>(
         &self,
         simd: S,
         (at, lane): (usize, usize),
         output: &mut [[f32; C]],
     ) {
-        let mut sums = [[V::from_slice(simd, &self.bias[lane..][..V::LEN]); 1]; P];
+        let load =
+            |pixel: &[f32], q: usize| V::from_slice(simd, &pixel[lane + q * V::LEN..][..V::LEN]);
+        let mut sums = [[V::splat(simd, 0.0); Q]; P];
+        for sums in &mut sums {
+            for (q, sum) in sums.iter_mut().enumerate() {
+                *sum = load(self.bias, q);
+            }
+        }
         for r in 0..K {
             let near = &self.rows[r][at * STRIDE..][..(P - 1) * STRIDE + K];
-            let input = |x: usize| V::from_slice(simd, &near[x][lane..][..V::LEN]);
-            let mut weights = [V::splat(simd, 0.0); K];
+            let mut weights = [[V::splat(simd, 0.0); Q]; K];
             for (k, weights) in weights.iter_mut().enumerate() {
-                *weights = V::from_slice(simd, &self.weights[r * K + k][lane..][..V::LEN]);
+                for (q, weights) in weights.iter_mut().enumerate() {
+                    *weights = load(&self.weights[r * K + k], q);
+                }
             }
             if STRIDE == 1 {
                 // Each pixel is loaded once for all outputs that it contributes to.
                 for x in 0..P + K - 1 {
-                    let input = input(x);
-                    for k in 0..K {
-                        if x >= k && x - k < P {
-                            sums[x - k][0] = input.mul_add(weights[k], sums[x - k][0]);
+                    for q in 0..Q {
+                        let input = load(&near[x], q);
+                        for k in 0..K {
+                            if x >= k && x - k < P {
+                                sums[x - k][q] = input.mul_add(weights[k][q], sums[x - k][q]);
+                            }
                         }
                     }
                 }
             } else {
-                for (p, [sum]) in sums.iter_mut().enumerate() {
+                for (p, sums) in sums.iter_mut().enumerate() {
                     for (k, weights) in weights.iter().enumerate() {
-                        *sum = input(p * STRIDE + k).mul_add(*weights, *sum);
+                        for (q, sum) in sums.iter_mut().enumerate() {
+                            *sum = load(&near[p * STRIDE + k], q).mul_add(weights[q], *sum);
+                        }
                     }
                 }
             }
         }
         let output = &mut output[at..at + P];
-        finish::<S, V, P, 1>(
+        finish::<S, V, P, Q>(
             simd,
             sums,
             self.activation,
             self.channel + lane,
-            |p, _, x| {
-                x.store_slice(&mut output[p][lane..][..V::LEN]);
+            |p, q, x| {
+                x.store_slice(&mut output[p][lane + q * V::LEN..][..V::LEN]);
             },
         );
     }

@@ -8,23 +8,19 @@ use fearless_simd::{Simd, f32x8, prelude::*};
 use super::{Activation, BLOCK, LANES, Layout, finish};
 use crate::layer::Window;
 
-/// The largest of two by two pixels.
-fn max_of_four<S: Simd>(simd: S, [above, below]: [&[f32]; 2], stored: usize, output: &mut [f32]) {
-    simd.vectorize(
-        #[inline(always)]
-        || {
-            let pairs = above
-                .chunks_exact(2 * stored)
-                .zip(below.chunks_exact(2 * stored));
-            for ((above, below), pixel) in pairs.zip(output.chunks_exact_mut(stored)) {
-                let ((a, b), (c, d)) = (above.split_at(stored), below.split_at(stored));
-                for ((((a, b), c), d), most) in a.iter().zip(b).zip(c).zip(d).zip(pixel) {
-                    let larger = |a: f32, b: f32| if a > b { a } else { b };
-                    *most = larger(larger(*a, *b), larger(*c, *d));
-                }
-            }
-        },
-    );
+/// The largest of two by two pixels of `N` channels.
+#[inline(always)]
+fn max_of_four<S: Simd, const N: usize>(simd: S, [above, below]: [&[f32]; 2], output: &mut [f32]) {
+    let [above, below] = [above, below].map(|row| row.as_chunks::<N>().0.as_chunks::<2>().0);
+    let pixels = output.as_chunks_mut::<N>().0;
+    for (([a, b], [c, d]), most) in above.iter().zip(below).zip(pixels) {
+        for lane in (0..N).step_by(LANES) {
+            let [a, b, c, d] =
+                [a, b, c, d].map(|pixel| f32x8::from_slice(simd, &pixel[lane..][..LANES]));
+            let largest = a.max(b).max(c.max(d));
+            largest.store_slice(&mut most[lane..][..LANES]);
+        }
+    }
 }
 
 /// The largest of the pixels of a window, without those outside of the image.
@@ -39,7 +35,13 @@ pub(crate) fn max_pool<S: Simd>(
     if let ([above, below], [2, 2, 0]) = (rows, [kernel, stride, before])
         && window.behind[1] == 0
     {
-        return max_of_four(simd, [above, below], stored, output);
+        return simd.vectorize(
+            #[inline(always)]
+            || match stored {
+                LANES => max_of_four::<S, LANES>(simd, [above, below], output),
+                _ => max_of_four::<S, BLOCK>(simd, [above, below], output),
+            },
+        );
     }
     let width = rows.first().map_or(0, |row| row.len() / stored);
     simd.vectorize(
