@@ -18,6 +18,9 @@ const SHORT: usize = 12;
 /// Pixels that are computed at a time across rows.
 const ACROSS: usize = 6;
 
+/// Maximum number of blocks of columns that are computed at a time.
+const MAX_BLOCKS: usize = 8;
+
 /// Maximum number of rows of an image that rows of pixels are computed from at a time.
 pub(crate) const MAX_LINES: usize = 24;
 
@@ -211,20 +214,26 @@ pub(crate) fn run<S: Simd>(
                 whole,
             };
             let pixels = (layout.width - whole) * starts.len();
+            let (groups, mut count) = (pixels / ACROSS, pixels % ACROSS);
+            // Of few pixels, several blocks have to be computed at a time.
+            let is_enough = count >= ACROSS / 2;
             let mut at = [0, whole];
-            if pixels >= ACROSS {
-                for first in layout.blocks() {
-                    let tile = tile(row.rows, first);
-                    at = [0, whole];
-                    for _ in 0..pixels / ACROSS {
-                        at = tile.across(simd, &rest, at, output);
-                    }
+            for first in layout.blocks().filter(|_| groups > 0) {
+                let tile = tile(row.rows, first);
+                at = [0, whole];
+                for _ in 0..groups {
+                    at = tile.across(simd, &rest, at, output);
+                }
+                if is_enough {
+                    tile.last(simd, &rest, (at, count), 1, output);
                 }
             }
-            let count = pixels % ACROSS;
+            if groups > 0 && is_enough {
+                count = 0;
+            }
             let mut first = 0;
             while count > 0 && first < layout.stored {
-                first += tile(row.rows, first).last(simd, &rest, (at, count), output);
+                first += tile(row.rows, first).last(simd, &rest, (at, count), MAX_BLOCKS, output);
             }
         },
     );
@@ -361,7 +370,7 @@ impl Tile<'_> {
         }
     }
 
-    /// Computes the last `count` pixels, which begin at `at`, of several blocks of columns, so that
+    /// Computes the last `count` pixels, which begin at `at`, of up to `most` blocks of columns, so that
     /// enough sums are computed at a time. Returns the number of their columns.
     #[inline(always)]
     fn last<S: Simd>(
@@ -369,15 +378,16 @@ impl Tile<'_> {
         simd: S,
         rest: &Rest<'_>,
         last: ([usize; 2], usize),
+        most: usize,
         output: &mut [f32],
     ) -> usize {
         match (
             rest.layout.lanes(self.first) == LANES,
             S::f32s::LEN >= BLOCK,
         ) {
-            (true, _) => self.last_of::<S, f32x8<S>, LANES, 1>(simd, rest, last, output),
-            (false, true) => self.last_of::<S, f32x16<S>, BLOCK, 1>(simd, rest, last, output),
-            (false, false) => self.last_of::<S, f32x8<S>, BLOCK, 2>(simd, rest, last, output),
+            (true, _) => self.last_of::<S, f32x8<S>, LANES, 1>(simd, rest, last, most, output),
+            (false, true) => self.last_of::<S, f32x16<S>, BLOCK, 1>(simd, rest, last, most, output),
+            (false, false) => self.last_of::<S, f32x8<S>, BLOCK, 2>(simd, rest, last, most, output),
         }
     }
 
@@ -387,9 +397,10 @@ impl Tile<'_> {
         simd: S,
         rest: &Rest<'_>,
         (at, count): ([usize; 2], usize),
+        most: usize,
         output: &mut [f32],
     ) -> usize {
-        let left = (rest.layout.stored - self.first) / C;
+        let left = most.min((rest.layout.stored - self.first) / C);
         let blocks = match (count, left) {
             (1, 8..) if Q == 1 => 8,
             (1, 4..) => 4,
