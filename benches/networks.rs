@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use facetrack::engine::insightface::rewrite;
 use facetrack::engine::{opencv::yunet, openseeface};
 use facetrack::instructions;
 use facetrack::model::SessionOptions;
@@ -54,7 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     type Rewrite = fn(&Path, Vec<u8>) -> Result<Graph, ModelError>;
     let read_onnx: Rewrite = |_, bytes| {
-        let mut graph = Graph::read(bytes).expect("a published network");
+        // Without the boxes of a detector, which are computed where faces are.
+        let parts = rewrite::whole(&bytes).expect("a published network");
+        let mut graph = parts.first;
         graph.set_input_extent(0, Some(1));
         passes::run(&mut graph, passes::COMMON).expect("a published network");
         Ok(graph)
