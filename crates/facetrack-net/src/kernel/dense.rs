@@ -458,7 +458,11 @@ impl Tile<'_> {
         for (b, sums) in sums.iter_mut().enumerate() {
             *sums = bias::<S, V, P, Q>(simd, &self.bias[b * C..]);
         }
-        let lanes = input.block;
+        // The blocks of a row of one pixel follow one another.
+        let lanes = match input.whole() {
+            1 => input.stored,
+            _ => input.block,
+        };
         let (size, count) = (input.piece(0).len(), input.stored / lanes);
         let mut weights = [values; B];
         for (b, weights) in weights.iter_mut().enumerate() {
