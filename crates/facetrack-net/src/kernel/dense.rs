@@ -651,10 +651,10 @@ impl Tile<'_> {
         (first, output): (usize, &mut [f32]),
     ) {
         if self.adds {
-            for p in 0..P {
-                for q in 0..Q {
+            for (p, sums) in sums.iter_mut().enumerate() {
+                for (q, sum) in sums.iter_mut().enumerate() {
                     let place = place(p) + q * V::LEN;
-                    sums[p][q] += V::from_slice(simd, &output[place..][..V::LEN]);
+                    *sum += V::from_slice(simd, &output[place..][..V::LEN]);
                 }
             }
         }
