@@ -483,11 +483,7 @@ impl Tile<'_> {
                     }
                 }
                 let count = width * lanes;
-                if lanes == BLOCK {
-                    add_pieces::<S, V, P, B, C, Q, BLOCK>(simd, weights, near, count, &mut sums);
-                } else {
-                    add_pieces::<S, V, P, B, C, Q, 1>(simd, weights, near, count, &mut sums);
-                }
+                add_pieces::<S, V, P, B, C, Q>(simd, weights, near, count, &mut sums);
                 for weights in &mut weights {
                     *weights = &weights[count..];
                 }
@@ -498,7 +494,7 @@ impl Tile<'_> {
                     *near = &line[(first + x * stride) * LANES..];
                 }
                 let count = width * LANES;
-                add_pieces::<S, V, P, B, C, Q, LANES>(simd, weights, near, count, &mut sums);
+                add_pieces::<S, V, P, B, C, Q>(simd, weights, near, count, &mut sums);
                 for weights in &mut weights {
                     *weights = &weights[count..];
                 }
@@ -707,8 +703,7 @@ fn add_block<
     }
 }
 
-/// Adds the products of the first `count` inputs of `P` pieces and the weights of `B` blocks of columns,
-/// `N` inputs at a time.
+/// Adds the products of the first `count` inputs of `P` pieces and the weights of `B` blocks of columns.
 #[inline(always)]
 fn add_pieces<
     S: Simd,
@@ -717,31 +712,26 @@ fn add_pieces<
     const B: usize,
     const C: usize,
     const Q: usize,
-    const N: usize,
 >(
     simd: S,
-    weights: [&[[f32; C]]; B],
-    pieces: [&[f32]; P],
+    mut weights: [&[[f32; C]]; B],
+    mut pieces: [&[f32]; P],
     count: usize,
     sums: &mut [[[V; Q]; P]; B],
 ) {
-    for at in (0..count).step_by(N) {
-        let mut pixels = [&[0.0; N]; P];
+    for weights in &mut weights {
+        *weights = &weights[..count];
+    }
+    for piece in &mut pieces {
+        *piece = &piece[..count];
+    }
+    for k in 0..count {
+        let mut inputs = [0.0; P];
         for p in 0..P {
-            pixels[p] = &pieces[p][..count].as_chunks::<N>().0[at / N];
+            inputs[p] = pieces[p][k];
         }
-        let mut blocks = [&[[0.0; C]; N]; B];
         for b in 0..B {
-            blocks[b] = &weights[b][..count].as_chunks::<N>().0[at / N];
-        }
-        for k in 0..N {
-            let mut inputs = [0.0; P];
-            for p in 0..P {
-                inputs[p] = pixels[p][k];
-            }
-            for b in 0..B {
-                add::<S, V, P, Q>(simd, &blocks[b][k], inputs, &mut sums[b]);
-            }
+            add::<S, V, P, Q>(simd, &weights[b][k], inputs, &mut sums[b]);
         }
     }
 }
