@@ -412,9 +412,8 @@ fn order(
             };
             pending.clone().next().is_none() || pending.any(wants)
         };
-        let ready: Vec<usize> = (0..layers.len()).rev().filter(is_ready).collect();
-        let wanted = ready.iter().copied().find(is_wanted);
-        let index = wanted.or(ready.first().copied())?;
+        let mut ready = (0..layers.len()).rev().filter(is_ready);
+        let index = ready.clone().find(is_wanted).or_else(|| ready.next())?;
         let own = next(index);
         work.push(Work {
             layer: (first + index) as u32,

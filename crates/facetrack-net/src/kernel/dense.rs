@@ -391,6 +391,7 @@ impl Tile<'_> {
         }
     }
 
+    /// [`Self::last`] for blocks of `C` columns, which have `Q` vectors.
     #[inline(always)]
     fn last_of<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
         &self,
