@@ -155,12 +155,14 @@ print_faces(pipeline.get_by_name("sink").pull_sample().get_buffer())
 pipeline.set_state(Gst.State.NULL)
 "#
     );
-    let script = tempfile::NamedTempFile::new().expect("a temporary file");
-    fs::write(script.path(), program).expect("it can be written");
+    // Python also imports modules from the script's folder.
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("faces.py");
+    fs::write(&script, program).expect("it can be written");
     let command = format!(
         "export PYTHONPATH='{}'; python3 {} # facetrack",
         file("python").display(),
-        script.path().display()
+        script.display()
     );
     if let Some(finished) = docs::run(&command) {
         assert!(finished.success, "{}", finished.text);
