@@ -28,9 +28,6 @@ ANALYTICS = $(shell pkg-config --atleast-version=1.24 gstreamer-1.0 && echo libg
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PURE = nms:: tracker:: motion:: speaking:: words:: geometry:: schedule:: smoothing:: packet:: record:: replay::
 
-# Many tests wait for other processes.
-TEST_THREADS = $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
-
 # The program that runs what cargo built.
 OLD_CPU = CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 # Tests that compare engines and networks with recordings of the originals.
@@ -97,7 +94,7 @@ test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace $(FEATURES) --no-run
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch onnxruntime pictures
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --workspace $(FEATURES)
+	cargo test --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q -n logical python/tests --ignore python/tests/clusters --ignore python/tests/blender --ignore python/tests/browser

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Live pipelines and engines that load while frames flow.
+//! Live pipelines.
 
 #[path = "../common/mod.rs"]
 mod common;
-mod loading;
 mod pacing;
 mod played;

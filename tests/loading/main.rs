@@ -2,12 +2,12 @@
 //! Engines that are loaded while a stream runs. A program of its own, because it counts the threads
 //! of its process.
 
-use crate::common;
-
-use crate::common::bus::Watch;
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::fs;
 
+use common::bus::Watch;
 use facetrack::engine::EngineConfig;
 use gst::prelude::*;
 use gst_check::Harness;
