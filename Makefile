@@ -97,7 +97,7 @@ test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q -n logical python/tests --ignore python/tests/clusters --ignore python/tests/blender --ignore python/tests/browser
+	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q -n logical --maxprocesses 4 python/tests --ignore python/tests/clusters --ignore python/tests/blender --ignore python/tests/browser
 
 test-packages: packages
 	scripts/system-packages.sh python3-matplotlib python3-venv $(WINDOWS) xvfb gir1.2-gst-rtsp-server-1.0 ffmpeg meson strace
