@@ -222,16 +222,19 @@ fn finish<S: Simd, V: Vector<S>, const P: usize, const Q: usize>(
 }
 
 /// Stores what `of` yields for each sum and the number of its vector.
+#[expect(
+    clippy::needless_range_loop,
+    reason = "an array that an iterator takes goes through memory"
+)]
 #[inline(always)]
 fn each<V: Copy, const P: usize, const Q: usize>(
     sums: [[V; Q]; P],
     of: impl Fn(V, usize) -> V,
     mut store: impl FnMut(usize, usize, V),
 ) {
-    // By reference: an array that is moved into an iterator goes through memory.
-    for (p, sums) in sums.iter().enumerate() {
-        for (q, sum) in sums.iter().enumerate() {
-            store(p, q, of(*sum, q));
+    for p in 0..P {
+        for q in 0..Q {
+            store(p, q, of(sums[p][q], q));
         }
     }
 }

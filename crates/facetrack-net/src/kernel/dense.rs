@@ -501,7 +501,9 @@ impl Tile<'_> {
                 }
             }
         }
-        for (b, sums) in sums.iter().enumerate() {
+        // A copy, because the sums have to stay in registers until here.
+        let finished = sums;
+        for (b, sums) in finished.iter().enumerate() {
             let first = self.first + b * C;
             let inner = rest.layout.inner(first).start;
             let place = |p: usize| rest.starts[places[p][0]] + inner + places[p][1] * C;
