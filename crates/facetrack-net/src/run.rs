@@ -444,30 +444,34 @@ impl Band {
         let layout = place.layout();
         let mut starts = [0; MAX_LINES];
         let starts = &mut starts[..rows.len()];
-        let mut adds = false;
+        let mut added = 0;
         for (start, row) in starts.iter_mut().zip(rows.clone()) {
             *start = place.start(row);
-            adds = self.add_to(layer, row, &mut buffer[*start..][..layout.len()]);
+            added = self.add_to(layer, row, &mut buffer[*start..][..layout.len()]);
         }
         self.with_lines(layer, rows, |row| {
-            let after = (&layer.activation, adds);
+            let after = (&layer.activation, added);
             dense::run(simd, row, weights, after, (buffer, starts, &layout));
         });
     }
 
-    /// Copies what a layer adds to its sums into its output, if anything; it may be there already.
-    fn add_to(&self, layer: &Layer, row: usize, output: &mut [f32]) -> bool {
+    /// Copies what a layer adds to its sums into its output; it may be there already. Returns the
+    /// number of columns that something is added to, with whole blocks.
+    fn add_to(&self, layer: &Layer, row: usize, output: &mut [f32]) -> usize {
         let Some(added) = layer.inputs.get(1).map(|id| &self.places[*id]) else {
-            return false;
+            return 0;
         };
         let place = &self.places[layer.output];
+        let (layout, whole) = (added.layout(), place.layout());
         if added.buffer != place.buffer {
-            let (layout, whole) = (added.layout(), place.layout());
-            rows::clear_behind(output, &whole, layout.stored);
+            let last = whole.block_of(layout.stored - 1);
+            if layout.stored < last + whole.lanes(last) {
+                output[whole.inner(last)].fill(0.0);
+            }
             let line = self.line(added, row);
             rows::copy((line, 0), &layout, (output, 0), &whole, layout.stored);
         }
-        true
+        layout.stored
     }
 
     /// Computes a row of the output of `layer`, margins aside.

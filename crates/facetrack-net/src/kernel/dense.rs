@@ -147,13 +147,13 @@ impl Weights {
 }
 
 /// Computes rows of pixels, which begin at `starts` in `output` and lie as `layout` says. `row` has the
-/// rows of the image for all of them. If `adds`, the numbers that are already there are added before
-/// the activation.
+/// rows of the image for all of them. In blocks of columns before column `added`, the numbers that are
+/// already there are added before the activation.
 pub(crate) fn run<S: Simd>(
     simd: S,
     row: &Row<'_>,
     weights: &Weights,
-    (activation, adds): (&Activation, bool),
+    (activation, added): (&Activation, usize),
     (output, starts, layout): (&mut [f32], &[usize], &Layout),
 ) {
     let depth = weights.depth();
@@ -164,7 +164,7 @@ pub(crate) fn run<S: Simd>(
         values: &weights.values[first * depth..],
         bias: &weights.bias[first..],
         activation,
-        adds,
+        added,
         first,
     };
     let whole = match starts.len() > 1 && layout.width < SHORT {
@@ -267,7 +267,7 @@ struct Tile<'a> {
     values: &'a [f32],
     bias: &'a [f32],
     activation: &'a Activation,
-    adds: bool,
+    added: usize,
     /// The first column.
     first: usize,
 }
@@ -649,7 +649,7 @@ impl Tile<'_> {
         place: impl Fn(usize) -> usize,
         (first, output): (usize, &mut [f32]),
     ) {
-        if self.adds {
+        if first < self.added {
             for (p, sums) in sums.iter_mut().enumerate() {
                 for (q, sum) in sums.iter_mut().enumerate() {
                     let place = place(p) + q * V::LEN;
