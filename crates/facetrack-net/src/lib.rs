@@ -18,7 +18,7 @@ use ndarray::{ArrayD, ArrayViewD, Axis};
 
 use lower::Layers;
 use plan::Plan;
-use run::{State, Values};
+use run::State;
 
 /// The reason why a network cannot be run here: an operator, or operands of it.
 pub type Unsupported = String;
@@ -110,58 +110,11 @@ impl Network {
         threads: usize,
         spawn: &Spawn<'_>,
     ) -> Result<Vec<ArrayD<f32>>, String> {
-        let contiguous: Vec<_> = inputs
-            .iter()
-            .map(|input| input.as_standard_layout())
-            .collect();
-        let values = contiguous.iter().filter_map(|input| input.as_slice());
-        let values: Vec<Values> = values.map(Values::Floats).collect();
-        let shapes: Vec<_> = inputs.iter().map(|input| input.shape()).collect();
-        self.run_all(&shapes, &values, threads, spawn)
-    }
-
-    /// Runs the network, which has one input, on levels of colors. `scales` has a factor and a summand for
-    /// each channel, which make the elements of the input from the levels. Apart from this it is
-    /// [`Network::run_on`]; there is less to read than for floats.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Network::run_on`], and one if a channel has no factor.
-    pub fn run_on_levels(
-        &self,
-        levels: &ArrayViewD<'_, u8>,
-        scales: &[[f32; 2]],
-        threads: usize,
-        spawn: &Spawn<'_>,
-    ) -> Result<Vec<ArrayD<f32>>, String> {
-        let contiguous = levels.as_standard_layout();
-        let values = contiguous.as_slice().unwrap_or_default();
-        let channels = self.layers.inputs.first().map(|input| input.channels);
-        if channels != Some(scales.len()) {
-            return Err(format!("factors for {} channels", scales.len()));
-        }
-        let values = [Values::Levels(values, scales)];
-        self.run_all(&[levels.shape()], &values, threads, spawn)
-    }
-
-    /// Runs the network on each image of a batch.
-    fn run_all(
-        &self,
-        shapes: &[&[usize]],
-        values: &[Values<'_>],
-        threads: usize,
-        spawn: &Spawn<'_>,
-    ) -> Result<Vec<ArrayD<f32>>, String> {
-        let count = self.check(shapes)?;
-        let extents = shapes.iter().map(|shape| match shape[1..] {
-            [_, height, width] => [height, width],
-            ref other => [1, other[0]],
-        });
-        let extents: Vec<_> = extents.collect();
+        let count = self.check(inputs)?;
         let mut outputs: Vec<ArrayD<f32>> = Vec::new();
         for item in 0..count {
-            let of_item = values.iter().map(|values| values.item(item, count));
-            let of_item: Vec<_> = of_item.collect();
-            let yielded = self.run_one(&extents, &of_item, threads, spawn)?;
+            let of_item = inputs.iter().map(|input| input.index_axis(Axis(0), item));
+            let yielded = self.run_one(&of_item.collect::<Vec<_>>(), threads, spawn)?;
             if item == 0 {
                 outputs = yielded;
                 continue;
@@ -175,32 +128,45 @@ impl Network {
         Ok(outputs)
     }
 
-    /// Checks the shapes of the inputs, and returns the number of images in each.
-    fn check(&self, shapes: &[&[usize]]) -> Result<usize, String> {
-        if shapes.len() != self.inputs.len() {
+    /// Checks the inputs, and returns the number of images in each.
+    fn check(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<usize, String> {
+        if inputs.len() != self.inputs.len() {
             let expected = self.inputs.len();
-            return Err(format!("{} inputs instead of {expected}", shapes.len()));
+            return Err(format!("{} inputs instead of {expected}", inputs.len()));
         }
-        for (shape, spec) in shapes.iter().zip(&self.inputs) {
-            if !spec.takes_batch(shape) {
-                return Err(format!("the input {} of the shape {shape:?}", spec.name));
+        for (input, spec) in inputs.iter().zip(&self.inputs) {
+            if !spec.takes_batch(input.shape()) {
+                let (name, shape) = (&spec.name, input.shape());
+                return Err(format!("the input {name} of the shape {shape:?}"));
             }
         }
-        let count = shapes.first().map_or(1, |shape| shape[0]);
-        if count == 0 || shapes.iter().any(|shape| shape[0] != count) {
+        let count = inputs.first().map_or(1, |input| input.len_of(Axis(0)));
+        if count == 0 || inputs.iter().any(|input| input.len_of(Axis(0)) != count) {
             return Err("batches of other sizes".to_owned());
         }
         Ok(count)
     }
 
-    /// Runs the network on one image of each input.
+    /// Runs the network on inputs without their first axis.
     fn run_one(
         &self,
-        extents: &[[usize; 2]],
-        values: &[Values<'_>],
+        inputs: &[ArrayViewD<'_, f32>],
         threads: usize,
         spawn: &Spawn<'_>,
     ) -> Result<Vec<ArrayD<f32>>, String> {
+        let extents = inputs.iter().map(|input| match *input.shape() {
+            [_, height, width] => [height, width],
+            ref other => [1, other[0]],
+        });
+        let extents: Vec<_> = extents.collect();
+        let contiguous: Vec<_> = inputs
+            .iter()
+            .map(|input| input.as_standard_layout())
+            .collect();
+        let values: Vec<&[f32]> = contiguous
+            .iter()
+            .filter_map(|input| input.as_slice())
+            .collect();
         let state = self.state(extents, threads)?;
         state.begin();
         for own in 1..state.bands() {
@@ -210,7 +176,7 @@ impl Network {
             ));
         }
         dispatch!(self.level, simd => {
-            state.load(simd, &self.layers, values);
+            state.load(simd, &self.layers, &values);
             state.work(simd, &self.layers, 0);
         });
         if state.has_failed() {
@@ -239,17 +205,17 @@ impl Network {
     }
 
     /// Memory for inputs of these heights and widths.
-    fn state(&self, extents: &[[usize; 2]], threads: usize) -> Result<Arc<State>, String> {
+    fn state(&self, extents: Vec<[usize; 2]>, threads: usize) -> Result<Arc<State>, String> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = states
             .iter()
-            .rposition(|state| state.fits(extents, threads))
+            .rposition(|state| state.fits(&extents, threads))
         {
             return Ok(states.remove(place));
         }
         drop(states);
-        let plan = Plan::new(&self.layers, extents, threads, self.least_work)
+        let plan = Plan::new(&self.layers, &extents, threads, self.least_work)
             .ok_or("the layers do not fit images of this size")?;
-        Ok(Arc::new(State::new(plan, extents.to_vec(), threads)))
+        Ok(Arc::new(State::new(plan, extents, threads)))
     }
 }

@@ -22,28 +22,6 @@ const SPINS: usize = 1000;
 /// Number of columns of an enlarged image whose neighbours are found at a time.
 const COLUMNS: usize = 64;
 
-/// The elements of an input.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Values<'a> {
-    Floats(&'a [f32]),
-    /// Levels, with a factor and a summand for each channel.
-    Levels(&'a [u8], &'a [[f32; 2]]),
-}
-
-impl Values<'_> {
-    /// The elements of one of `count` images.
-    pub(crate) fn item(self, item: usize, count: usize) -> Self {
-        fn part<T>(all: &[T], item: usize, count: usize) -> &[T] {
-            let length = all.len() / count;
-            &all[item * length..][..length]
-        }
-        match self {
-            Self::Floats(all) => Self::Floats(part(all, item, count)),
-            Self::Levels(all, scales) => Self::Levels(part(all, item, count), scales),
-        }
-    }
-}
-
 /// Memory of one run at a time.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -116,7 +94,7 @@ impl State {
     }
 
     /// Does the first stage of all bands, which takes the inputs.
-    pub(crate) fn load<S: Simd>(&self, simd: S, network: &Layers, inputs: &[Values<'_>]) {
+    pub(crate) fn load<S: Simd>(&self, simd: S, network: &Layers, inputs: &[&[f32]]) {
         for (band, done) in self.bands.iter().zip(&self.done) {
             lock(band).run(simd, network, inputs, (0, &self.copies));
             done.fetch_add(1, Ordering::AcqRel);
@@ -295,7 +273,7 @@ impl Band {
         &mut self,
         simd: S,
         network: &Layers,
-        inputs: &[Values<'_>],
+        inputs: &[&[f32]],
         (stage, copies): (usize, &[Mutex<Vec<f32>>]),
     ) {
         let steps = mem::take(&mut self.stages[stage]);
@@ -344,7 +322,7 @@ impl Band {
         &mut self,
         simd: S,
         network: &Layers,
-        inputs: &[Values<'_>],
+        inputs: &[&[f32]],
         work: &[Work],
     ) {
         let mut packed = mem::take(&mut self.packed);
@@ -361,7 +339,7 @@ impl Band {
                     match layer.operator {
                         Operator::Load(index) => {
                             let input = &network.inputs[index];
-                            self.load(simd, input, row, inputs[index], output);
+                            self.load(input, row, inputs[index], output);
                         }
                         _ => self.compute(simd, layer, row, &mut packed, output),
                     }
@@ -373,14 +351,7 @@ impl Band {
     }
 
     /// Copies a row of an input.
-    fn load<S: Simd>(
-        &self,
-        simd: S,
-        input: &Input,
-        row: usize,
-        values: Values<'_>,
-        line: &mut [f32],
-    ) {
+    fn load(&self, input: &Input, row: usize, values: &[f32], line: &mut [f32]) {
         let place = self.places[input.id];
         let layout = place.layout();
         let Shape {
@@ -398,27 +369,17 @@ impl Band {
                 Order::ChannelsFirst => (channel * height * width + row * width, 1),
                 Order::ChannelsLast => (row * width * channels + channel, channels),
             };
-            let lanes = layout.lanes(layout.block_of(channel));
-            let (line, steps) = (&mut line[layout.at(0, channel)..], [step, lanes]);
-            match values {
-                Values::Floats(values) => rows::convert(
-                    simd,
-                    &values[from..],
-                    line,
-                    (width, steps),
-                    #[inline(always)]
-                    move |x| x * scale + added,
-                ),
-                Values::Levels(values, scales) => {
-                    let [factor, summand] = scales[channel];
-                    rows::convert(
-                        simd,
-                        &values[from..],
-                        line,
-                        (width, steps),
-                        #[inline(always)]
-                        move |level| (f32::from(level) * factor + summand) * scale + added,
-                    );
+            let values = &values[from..];
+            let line = &mut line[layout.at(0, channel)..];
+            if place.shape.is_planar {
+                for (x, value) in line.iter_mut().zip(&values[..width]) {
+                    *x = value * scale + added;
+                }
+            } else {
+                let lanes = layout.lanes(layout.block_of(channel));
+                let pixels = line.iter_mut().step_by(lanes);
+                for (x, value) in pixels.zip(values.iter().step_by(step)).take(width) {
+                    *x = value * scale + added;
                 }
             }
         }

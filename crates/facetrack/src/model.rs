@@ -23,7 +23,6 @@ use facetrack_graph::outline::OnnxOutline;
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
-use crate::sample::ValueRange;
 use facetrack_assets::locate::{NotFound, TELEMETRY_VARIABLE};
 use facetrack_assets::trust::Replaceable;
 pub use facetrack_graph::TensorSpec;
@@ -44,26 +43,6 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// Returns [`ModelError::Run`] when the runtime refuses the inputs or fails.
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
-
-    /// This network for images of bytes, if it can run on them.
-    fn on_levels(&self) -> Option<&dyn LevelModel> {
-        None
-    }
-}
-
-/// A network whose only input is an image, `[count, 3, height, width]`. It runs faster on the image's levels
-/// than on the values that they stand for.
-pub trait LevelModel: Send + Sync {
-    /// Runs the network once on levels, 0…255, which stand for values of `range`. The outputs are
-    /// those of [`Model::run`] on the values.
-    ///
-    /// # Errors
-    /// Returns [`ModelError::Run`] when the runtime refuses the input or fails.
-    fn run_on_levels(
-        &self,
-        levels: &ArrayViewD<'_, u8>,
-        range: &ValueRange,
-    ) -> Result<Vec<ArrayD<f32>>, ModelError>;
 }
 
 /// A model file that was read, for the record.

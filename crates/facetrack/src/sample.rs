@@ -142,11 +142,6 @@ pub struct ValueRange {
 }
 
 impl ValueRange {
-    /// Value of a level, less the value of black, for each channel.
-    pub(crate) fn per_level(&self) -> [f32; CHANNELS] {
-        [0, 1, 2].map(|channel: usize| (self.max[channel] - self.min[channel]) / 255.0)
-    }
-
     /// 0…1.
     pub const UNIT: Self = Self::between(0.0, 1.0);
     /// −1…1.
@@ -198,21 +193,6 @@ pub enum Layout {
     Planar,
     /// Row, column, channel.
     Interleaved,
-}
-
-/// A tensor to fill.
-enum Tensor<'a> {
-    Values(&'a mut [f32]),
-    Levels(&'a mut [u8]),
-}
-
-impl Tensor<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Values(tensor) => tensor.len(),
-            Self::Levels(tensor) => tensor.len(),
-        }
-    }
 }
 
 /// Error in sampling a crop.
@@ -287,23 +267,6 @@ impl Crop {
     /// Returns an error if the region is empty, not finite or beyond [`FARTHEST`], if the window is
     /// not a part of the image, or if `tensor` does not have [`Crop::len`] elements.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
-        self.fill(image, Tensor::Values(tensor))
-    }
-
-    /// [`Crop::sample`] that writes levels, 0…255, in place of values. They are whole, as with
-    /// [`Levels::Whole`].
-    ///
-    /// # Errors
-    /// Returns the errors of [`Crop::sample`].
-    pub(crate) fn sample_levels(
-        &self,
-        image: &ImageView,
-        tensor: &mut [u8],
-    ) -> Result<Affine, SampleError> {
-        self.fill(image, Tensor::Levels(tensor))
-    }
-
-    fn fill(&self, image: &ImageView, tensor: Tensor<'_>) -> Result<Affine, SampleError> {
         let scale = image.column_scale();
         let grid = Grid::new(&self.roi, self.width, self.height, scale)?;
         if tensor.len() != self.len() {

@@ -65,37 +65,6 @@ pub(crate) fn max_pool<S: Simd>(
     );
 }
 
-/// Writes what `of` makes of `width` elements. `steps` has the distances of elements that are read
-/// and written.
-pub(crate) fn convert<S: Simd, T: Copy>(
-    simd: S,
-    input: &[T],
-    output: &mut [f32],
-    (width, [from, to]): (usize, [usize; 2]),
-    of: impl Fn(T) -> f32,
-) {
-    simd.vectorize(
-        #[inline(always)]
-        || match [from, to] {
-            // Fast, because neighbours stay neighbours.
-            [1, 1] => {
-                for (x, value) in output[..width].iter_mut().zip(&input[..width]) {
-                    *x = of(*value);
-                }
-            }
-            _ => {
-                let places = output
-                    .iter_mut()
-                    .step_by(to)
-                    .zip(input.iter().step_by(from));
-                for (x, value) in places.take(width) {
-                    *x = of(*value);
-                }
-            }
-        },
-    );
-}
-
 /// Sets the blocks with channels from `channels` on to 0.
 pub(crate) fn clear_behind(output: &mut [f32], layout: &Layout, channels: usize) {
     if channels < layout.stored {

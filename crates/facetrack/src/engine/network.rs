@@ -9,7 +9,7 @@ use ndarray::{ArrayD, Axis, IxDyn, Slice};
 
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
-use crate::sample::{Crop, Levels, ValueRange};
+use crate::sample::Crop;
 
 /// Tensors that an engine expects of a network.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +30,6 @@ pub struct Network {
     pub path: PathBuf,
     contract: Contract,
     input: ArrayD<f32>,
-    /// The levels of a crop, and the range of the values that they stand for. They replace `input`
-    /// until it is filled again.
-    levels: Option<(ArrayD<u8>, ValueRange)>,
 }
 
 /// The outputs of a run.
@@ -47,7 +44,6 @@ impl Network {
             path: path.to_owned(),
             contract: Contract::default(),
             input: ArrayD::default(IxDyn(&[0])),
-            levels: None,
         }
     }
 
@@ -87,7 +83,6 @@ impl Network {
     pub fn resize(&mut self, shape: &[usize]) {
         if self.input.shape() != shape {
             self.input = ArrayD::zeros(IxDyn(shape));
-            self.levels = None;
         }
     }
 
@@ -98,37 +93,16 @@ impl Network {
 
     /// Elements of the input, for the next run.
     pub fn input(&mut self) -> &mut [f32] {
-        self.levels = None;
         self.input.as_slice_mut().unwrap_or_default()
     }
 
-    /// Fills the input with `crop` of `image`: as levels, if the network can run on them.
+    /// Fills the input with `crop` of `image`.
     ///
     /// # Errors
     /// Returns [`ModelError::Run`] with the reason of [`Crop::sample`].
     pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), ModelError> {
-        let shown = if crop.levels == Levels::Whole && self.model.on_levels().is_some() {
-            let zeros = || (ArrayD::zeros(self.input.raw_dim()), crop.range);
-            let (levels, range) = self.levels.get_or_insert_with(zeros);
-            *range = crop.range;
-            crop.sample_levels(image, levels.as_slice_mut().unwrap_or_default())
-        } else {
-            crop.sample(image, self.input())
-        };
+        let shown = crop.sample(image, self.input());
         shown.map(|_| ()).map_err(|reason| self.failed(reason))
-    }
-
-    /// Sets all pixels of the crop outside of the first `width` columns and `height` rows to black,
-    /// whose value is `black`.
-    pub fn blacken(&mut self, [width, height]: [usize; 2], black: f32) {
-        let [.., rows, columns] = *self.input.shape() else {
-            return;
-        };
-        let size = [[columns, rows], [width, height]];
-        match &mut self.levels {
-            Some((levels, _)) => blacken(levels.as_slice_mut().unwrap_or_default(), size, 0),
-            None => blacken(self.input(), size, black),
-        }
     }
 
     /// Runs the network on its input.
@@ -144,16 +118,8 @@ impl Network {
     /// # Errors
     /// Returns the errors of [`Network::run`].
     pub fn run_first(&mut self, count: usize) -> Result<Outputs, ModelError> {
-        let items = Slice::from(..count);
-        let outputs = match (&self.levels, self.model.on_levels()) {
-            (Some((levels, range)), Some(model)) => {
-                model.run_on_levels(&levels.slice_axis(Axis(0), items), range)?
-            }
-            _ => {
-                let input = self.input.slice_axis(Axis(0), items);
-                self.model.run(&[input])?
-            }
-        };
+        let input = self.input.slice_axis(Axis(0), Slice::from(..count));
+        let outputs = self.model.run(&[input])?;
         if self.are_expected(&outputs) {
             return Ok(Outputs(outputs));
         }
@@ -214,21 +180,6 @@ impl Outputs {
     }
 }
 
-/// Fills planes of columns × rows elements, without the first width × height elements.
-fn blacken<T: Copy>(
-    tensor: &mut [T],
-    [[columns, rows], [width, height]]: [[usize; 2]; 2],
-    black: T,
-) {
-    for plane in tensor.chunks_exact_mut(columns * rows) {
-        let (frame, below) = plane.split_at_mut(columns * height);
-        below.fill(black);
-        for row in frame.chunks_exact_mut(columns) {
-            row[width..].fill(black);
-        }
-    }
-}
-
 /// Returns true if the only input of `model` can have the shape `wanted`.
 pub(super) fn takes(model: &dyn Model, wanted: &[usize]) -> bool {
     matches!(model.inputs(), [input] if input.takes(wanted))
@@ -268,19 +219,6 @@ pub(super) fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_not_the_frame_is_black() {
-        for lit in [[64, 32], [32, 64]] {
-            let mut tensor = vec![1; 3 * 64 * 64];
-            blacken(&mut tensor, [[64; 2], lit], 0);
-            for (i, value) in tensor.into_iter().enumerate() {
-                let (column, row) = (i % 64, i / 64 % 64);
-                let is_lit = column < lit[0] && row < lit[1];
-                assert_eq!(value, i32::from(is_lit), "{column} {row}");
-            }
-        }
-    }
 
     #[test]
     fn the_cells_around_a_cell_may_be_outside() {

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use facetrack_graph::Graph;
-use facetrack_net::{Network, Spawn, Unsupported};
+use facetrack_net::{Network, Unsupported};
 use ndarray::{ArrayD, ArrayViewD};
 use sha2::{Digest, Sha256};
 
-use super::{LevelModel, Model, ModelError, TensorSpec};
+use super::{Model, ModelError, TensorSpec};
 use crate::instructions::level;
 use crate::parallel;
-use crate::sample::{CHANNELS, ValueRange};
 use facetrack_assets::lock::lock;
 
 /// A network of this process. Users that open the same network wait for one another.
@@ -63,18 +62,6 @@ impl BuiltInModel {
     }
 }
 
-impl BuiltInModel {
-    fn outputs_of(
-        &self,
-        run: impl FnOnce(usize, &Spawn<'_>) -> Result<Vec<ArrayD<f32>>, String>,
-    ) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        parallel::with_threads(self.threads, run).map_err(|reason| ModelError::Run {
-            model: self.name.clone(),
-            reason,
-        })
-    }
-}
-
 fn slot_of(bytes: &[u8]) -> Slot {
     let mut slots = lock(&SLOTS);
     // A slot that only the map holds is not locked.
@@ -93,28 +80,12 @@ impl Model for BuiltInModel {
     }
 
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        self.outputs_of(|threads, spawn| self.network.run_on(inputs, threads, spawn))
-    }
-
-    fn on_levels(&self) -> Option<&dyn LevelModel> {
-        let is_image = match self.network.inputs() {
-            [input] => matches!(input.shape[..], [_, Some(CHANNELS), _, _]),
-            _ => false,
-        };
-        is_image.then_some(self)
-    }
-}
-
-impl LevelModel for BuiltInModel {
-    fn run_on_levels(
-        &self,
-        levels: &ArrayViewD<'_, u8>,
-        range: &ValueRange,
-    ) -> Result<Vec<ArrayD<f32>>, ModelError> {
-        let per_level = range.per_level();
-        let scales = [0, 1, 2].map(|channel: usize| [per_level[channel], range.min[channel]]);
-        self.outputs_of(|threads, spawn| {
-            self.network.run_on_levels(levels, &scales, threads, spawn)
+        let outputs = parallel::with_threads(self.threads, |threads, spawn| {
+            self.network.run_on(inputs, threads, spawn)
+        });
+        outputs.map_err(|reason| ModelError::Run {
+            model: self.name.clone(),
+            reason,
         })
     }
 }

@@ -7,10 +7,10 @@
 use fearless_simd::{Simd, dispatch};
 
 use super::grid::{Grid, LANES, Lanes, STEPS};
-use super::level::{code, round};
+use super::level::round;
 use super::picture::Picture;
 use super::source::{Samples, spans};
-use super::{Border, CHANNELS, Crop, Layout, Levels, Tensor, Window};
+use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::{self, Arithmetic, ImageView, Pixels, Plane};
 use crate::instructions::level;
 
@@ -21,7 +21,7 @@ pub(super) fn fill(
     crop: &Crop,
     grid: &Grid,
     window: &Window,
-    tensor: Tensor<'_>,
+    tensor: &mut [f32],
 ) {
     let target = Target { crop, grid, window };
     match image.pixels() {
@@ -53,7 +53,7 @@ impl Target<'_> {
         layout: &image::Layout,
         arithmetic: Arithmetic,
         planes: &[Plane<'_>],
-        tensor: Tensor<'_>,
+        tensor: &mut [f32],
     ) {
         let samples = Samples::new(layout, arithmetic, image, planes);
         match spans(layout) {
@@ -82,14 +82,10 @@ impl Target<'_> {
     }
 
     /// `FIRST` and `OTHERS` are the [`spans`] of the layout.
-    fn fill<const FIRST: usize, const OTHERS: usize>(
-        &self,
-        samples: &Samples,
-        mut tensor: Tensor<'_>,
-    ) {
+    fn fill<const FIRST: usize, const OTHERS: usize>(&self, samples: &Samples, tensor: &mut [f32]) {
         dispatch!(level(), simd => simd.vectorize(
             #[inline(always)]
-            || self.fill_rows::<FIRST, OTHERS>(samples, &mut tensor)
+            || self.fill_rows::<FIRST, OTHERS>(samples, tensor)
         ))
     }
 
@@ -97,7 +93,7 @@ impl Target<'_> {
     fn fill_rows<const FIRST: usize, const OTHERS: usize>(
         &self,
         samples: &Samples,
-        tensor: &mut Tensor<'_>,
+        tensor: &mut [f32],
     ) {
         let mut levels = [[0.0; LANES]; 3];
         let first = self.grid.whole_pixels();
@@ -237,40 +233,12 @@ fn fade(colors: &mut [Lanes<f32>; 3], x: &Axis, y: &Axis) {
     }
 }
 
-/// Writes levels to the positions of the tensor's layout, mapped to the value range if it has values.
+/// Writes levels, mapped to the value range, to the positions of the tensor's layout.
 #[inline(always)]
-fn write(levels: &[Lanes<f32>; 3], crop: &Crop, column: usize, row: usize, tensor: &mut Tensor) {
-    let place = (crop, column, row);
-    match tensor {
-        Tensor::Values(tensor) => {
-            let (per_level, min) = (crop.range.per_level(), crop.range.min);
-            write_as(
-                levels,
-                place,
-                tensor,
-                #[inline(always)]
-                |level, channel| level * per_level[channel] + min[channel],
-            );
-        }
-        Tensor::Levels(tensor) => write_as(
-            levels,
-            place,
-            tensor,
-            #[inline(always)]
-            |level, _| code(level),
-        ),
-    }
-}
-
-/// Writes what `of` makes of the levels of each channel.
-#[inline(always)]
-fn write_as<T>(
-    levels: &[Lanes<f32>; 3],
-    (crop, column, row): (&Crop, usize, usize),
-    tensor: &mut [T],
-    of: impl Fn(f32, usize) -> T,
-) {
+fn write(levels: &[Lanes<f32>; 3], crop: &Crop, column: usize, row: usize, tensor: &mut [f32]) {
     let count = LANES.min(crop.width - column);
+    let ValueRange { min, max } = crop.range;
+    let scale = [0, 1, 2].map(|channel: usize| (max[channel] - min[channel]) / 255.0);
     let first = row * crop.width + column;
     match crop.layout {
         Layout::Planar => {
@@ -278,7 +246,7 @@ fn write_as<T>(
             for (channel, plane) in planes.enumerate() {
                 let slots = plane[first..first + count].iter_mut();
                 for (slot, level) in slots.zip(&levels[channel]) {
-                    *slot = of(*level, channel);
+                    *slot = level * scale[channel] + min[channel];
                 }
             }
         }
@@ -286,7 +254,7 @@ fn write_as<T>(
             let pixels = tensor[first * CHANNELS..][..count * CHANNELS].chunks_exact_mut(CHANNELS);
             for (lane, pixel) in pixels.enumerate() {
                 for (channel, slot) in pixel.iter_mut().enumerate() {
-                    *slot = of(levels[channel][lane], channel);
+                    *slot = levels[channel][lane] * scale[channel] + min[channel];
                 }
             }
         }

@@ -160,7 +160,7 @@ impl Detector {
             ..Crop::planar(region, letterbox.input, self.range, border)
         };
         self.network.show(&crop, image)?;
-        self.network.blacken(letterbox.frame, self.range.min[0]);
+        letterbox.blacken(self.network.input(), self.range.min[0]);
         let mut outputs = self.network.run()?;
         if let Some(rest) = &mut self.rest {
             outputs = rest.run(&outputs, letterbox.frame, input)?;

@@ -41,6 +41,18 @@ impl Letterbox {
         RotatedRect::of_resized(self.input, self.frame_per_input)
     }
 
+    /// Fills the part of an input's planes that is outside the frame with black, which is `value`.
+    pub(super) fn blacken(&self, tensor: &mut [f32], value: f32) {
+        let ([columns, rows], [width, height]) = (self.input, self.frame);
+        for plane in tensor.chunks_exact_mut(columns * rows) {
+            let (frame, below) = plane.split_at_mut(columns * height);
+            below.fill(value);
+            for row in frame.chunks_exact_mut(columns) {
+                row[width..].fill(value);
+            }
+        }
+    }
+
     /// Converts a detection from pixels of the input to pixels of the frame.
     pub(super) fn to_frame(self, detection: Detection) -> Detection {
         detection.scaled(|p| Point::new(p.x / self.scale, p.y / self.scale))
@@ -88,6 +100,20 @@ mod tests {
                 let [x, y] = letterbox.frame_per_input;
                 let want = Point::new((column + 0.5) * x - 0.5, (row + 0.5) * y - 0.5);
                 assert!(got.distance(want) < 1e-2, "{got:?} is not {want:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_frame_is_black() {
+        for (size, lit) in [([64, 32], [64, 32]), ([32, 64], [32, 64])] {
+            let letterbox = Letterbox::new(size, [64; 2]);
+            let mut tensor = vec![1.0; 3 * 64 * 64];
+            letterbox.blacken(&mut tensor, -1.0);
+            for (i, value) in tensor.into_iter().enumerate() {
+                let (column, row) = (i % 64, i / 64 % 64);
+                let is_lit = column < lit[0] && row < lit[1];
+                assert_eq!(value, if is_lit { 1.0 } else { -1.0 }, "{column} {row}");
             }
         }
     }
