@@ -469,32 +469,23 @@ impl Tile<'_> {
         for (b, weights) in weights.iter_mut().enumerate() {
             *weights = &values[b * depth..];
         }
+        let blocks = count + usize::from(input.stored % lanes > 0);
         for line in 0..height {
             let mut near = [&self.values[..0]; P];
-            for (near, [row, x]) in near.iter_mut().zip(places) {
-                // A row without a whole block may be shorter.
-                let line = self.lines[row * height + line].get((first + x * stride) * lanes..);
-                *near = line.unwrap_or_default();
-            }
-            for block in 0..count {
-                // Finding all positions again for each block made short rows a quarter slower.
-                if block > 0 {
+            for block in 0..blocks {
+                let lanes = if block < count { lanes } else { LANES };
+                if block == 0 || block == count {
+                    for (near, [row, x]) in near.iter_mut().zip(places) {
+                        let line = &self.lines[row * height + line][block * size..];
+                        *near = &line[(first + x * stride) * lanes..];
+                    }
+                } else {
+                    // Finding all positions again for each block made short rows a quarter slower.
                     for near in &mut near {
                         *near = &near[size..];
                     }
                 }
                 let count = width * lanes;
-                add_pieces::<S, V, P, B, C, Q>(simd, weights, near, count, &mut sums);
-                for weights in &mut weights {
-                    *weights = &weights[count..];
-                }
-            }
-            if input.stored % lanes > 0 {
-                for (near, [row, x]) in near.iter_mut().zip(places) {
-                    let line = &self.lines[row * height + line][count * size..];
-                    *near = &line[(first + x * stride) * LANES..];
-                }
-                let count = width * LANES;
                 add_pieces::<S, V, P, B, C, Q>(simd, weights, near, count, &mut sums);
                 for weights in &mut weights {
                     *weights = &weights[count..];
