@@ -18,8 +18,8 @@ const SHORT: usize = 12;
 /// Pixels that are computed at a time across rows.
 const ACROSS: usize = 6;
 
-/// Maximum number of blocks of columns that are computed at a time.
-const MAX_BLOCKS: usize = 8;
+/// Maximum number of pixels that are too few to be computed for one block of columns at a time.
+const FEW: usize = 2;
 
 /// Maximum number of rows of an image that rows of pixels are computed from at a time.
 pub(crate) const MAX_LINES: usize = 24;
@@ -214,26 +214,21 @@ pub(crate) fn run<S: Simd>(
                 whole,
             };
             let pixels = (layout.width - whole) * starts.len();
-            let (groups, mut count) = (pixels / ACROSS, pixels % ACROSS);
-            // Of few pixels, several blocks have to be computed at a time.
-            let is_enough = count >= ACROSS / 2;
+            let (groups, count) = (pixels / ACROSS, pixels % ACROSS);
             let mut at = [0, whole];
-            for first in layout.blocks().filter(|_| groups > 0) {
+            for first in layout.blocks().filter(|_| pixels > FEW) {
                 let tile = tile(row.rows, first);
                 at = [0, whole];
                 for _ in 0..groups {
                     at = tile.across(simd, &rest, at, output);
                 }
-                if is_enough {
-                    tile.last(simd, &rest, (at, count), 1, output);
+                if count > FEW {
+                    tile.last(simd, &rest, (at, count), output);
                 }
             }
-            if groups > 0 && is_enough {
-                count = 0;
-            }
             let mut first = 0;
-            while count > 0 && first < layout.stored {
-                first += tile(row.rows, first).last(simd, &rest, (at, count), MAX_BLOCKS, output);
+            while (1..=FEW).contains(&count) && first < layout.stored {
+                first += tile(row.rows, first).last(simd, &rest, (at, count), output);
             }
         },
     );
@@ -370,59 +365,66 @@ impl Tile<'_> {
         }
     }
 
-    /// Computes the last `count` pixels, which begin at `at`, of up to `most` blocks of columns, so that
-    /// enough sums are computed at a time. Returns the number of their columns.
+    /// Computes the last `count` pixels, which begin at `at`: of one block of columns, or of [`FEW`]
+    /// pixels of several blocks, so that enough sums are computed at a time. Returns the number of
+    /// their columns.
     #[inline(always)]
     fn last<S: Simd>(
         &self,
         simd: S,
         rest: &Rest<'_>,
         last: ([usize; 2], usize),
-        most: usize,
         output: &mut [f32],
     ) -> usize {
         match (
             rest.layout.lanes(self.first) == LANES,
             S::f32s::LEN >= BLOCK,
         ) {
-            (true, _) => self.last_of::<S, f32x8<S>, LANES, 1>(simd, rest, last, most, output),
-            (false, true) => self.last_of::<S, f32x16<S>, BLOCK, 1>(simd, rest, last, most, output),
-            (false, false) => self.last_of::<S, f32x8<S>, BLOCK, 2>(simd, rest, last, most, output),
+            (true, _) => self.last_of_one::<S, f32x8<S>, LANES, 1>(simd, rest, last, output),
+            (false, true) => self.last_of::<S, f32x16<S>, 8, 4, 1>(simd, rest, last, output),
+            (false, false) => self.last_of::<S, f32x8<S>, 4, 2, 2>(simd, rest, last, output),
         }
     }
 
-    /// [`Self::last`] for blocks of `C` columns, which have `Q` vectors.
+    /// [`Self::last`] for `B` blocks of one pixel, or `D` blocks of two, if there are as many. A block has
+    /// `Q` vectors.
     #[inline(always)]
-    fn last_of<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
+    fn last_of<S: Simd, V: Vector<S>, const B: usize, const D: usize, const Q: usize>(
         &self,
         simd: S,
         rest: &Rest<'_>,
         (at, count): ([usize; 2], usize),
-        most: usize,
         output: &mut [f32],
     ) -> usize {
-        let left = most.min((rest.layout.stored - self.first) / C);
-        let blocks = match (count, left) {
-            (1, 8..) if Q == 1 => 8,
-            (1, 4..) => 4,
-            (2, 4..) if Q == 1 => 4,
-            (1..=3, 2..) => 2,
-            _ => 1,
-        };
-        match (count, blocks) {
-            (1, 8) => self.few::<S, V, 1, 8, C, Q>(simd, rest, at, output),
-            (1, 4) => self.few::<S, V, 1, 4, C, Q>(simd, rest, at, output),
-            (1, 2) => self.few::<S, V, 1, 2, C, Q>(simd, rest, at, output),
-            (1, _) => self.few::<S, V, 1, 1, C, Q>(simd, rest, at, output),
-            (2, 4) => self.few::<S, V, 2, 4, C, Q>(simd, rest, at, output),
-            (2, 2) => self.few::<S, V, 2, 2, C, Q>(simd, rest, at, output),
-            (2, _) => self.few::<S, V, 2, 1, C, Q>(simd, rest, at, output),
-            (3, 2) => self.few::<S, V, 3, 2, C, Q>(simd, rest, at, output),
-            (3, _) => self.few::<S, V, 3, 1, C, Q>(simd, rest, at, output),
-            (4, _) => self.few::<S, V, 4, 1, C, Q>(simd, rest, at, output),
+        let left = (rest.layout.stored - self.first) / BLOCK;
+        if count == 1 && left >= B {
+            self.few::<S, V, 1, B, BLOCK, Q>(simd, rest, at, output);
+            B * BLOCK
+        } else if count == 2 && left >= D {
+            self.few::<S, V, 2, D, BLOCK, Q>(simd, rest, at, output);
+            D * BLOCK
+        } else {
+            self.last_of_one::<S, V, BLOCK, Q>(simd, rest, (at, count), output)
+        }
+    }
+
+    /// [`Self::last`] for one block of `C` columns, which has `Q` vectors.
+    #[inline(always)]
+    fn last_of_one<S: Simd, V: Vector<S>, const C: usize, const Q: usize>(
+        &self,
+        simd: S,
+        rest: &Rest<'_>,
+        (at, count): ([usize; 2], usize),
+        output: &mut [f32],
+    ) -> usize {
+        match count {
+            1 => self.few::<S, V, 1, 1, C, Q>(simd, rest, at, output),
+            2 => self.few::<S, V, 2, 1, C, Q>(simd, rest, at, output),
+            3 => self.few::<S, V, 3, 1, C, Q>(simd, rest, at, output),
+            4 => self.few::<S, V, 4, 1, C, Q>(simd, rest, at, output),
             _ => self.few::<S, V, 5, 1, C, Q>(simd, rest, at, output),
         };
-        blocks * C
+        C
     }
 
     /// Computes `P` pixels from `at` on of `B` blocks of columns. Returns the place behind them.
