@@ -456,7 +456,7 @@ impl Band {
     }
 
     /// Copies what a layer adds to its sums into its output; it may be there already. Returns the
-    /// number of columns that something is added to, with whole blocks.
+    /// number of its columns. If they end within a block of the output, zeros fill the block.
     fn add_to(&self, layer: &Layer, row: usize, output: &mut [f32]) -> usize {
         let Some(added) = layer.inputs.get(1).map(|id| &self.places[*id]) else {
             return 0;

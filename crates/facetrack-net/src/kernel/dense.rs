@@ -18,7 +18,7 @@ const SHORT: usize = 12;
 /// Pixels that are computed at a time across rows.
 const ACROSS: usize = 6;
 
-/// Maximum number of pixels that are too few to be computed for one block of columns at a time.
+/// Up to this many pixels are computed for several blocks of columns at a time.
 const FEW: usize = 2;
 
 /// Maximum number of rows of an image that rows of pixels are computed from at a time.
@@ -147,7 +147,7 @@ impl Weights {
 }
 
 /// Computes rows of pixels, which begin at `starts` in `output` and lie as `layout` says. `row` has the
-/// rows of the image for all of them. In blocks of columns before column `added`, the numbers that are
+/// rows of the image for all of them. Where a block begins before column `added`, the numbers that are
 /// already there are added before the activation.
 pub(crate) fn run<S: Simd>(
     simd: S,
@@ -262,6 +262,7 @@ struct Tile<'a> {
     values: &'a [f32],
     bias: &'a [f32],
     activation: &'a Activation,
+    /// The numbers in the output are added to blocks that begin before this column.
     added: usize,
     /// The first column.
     first: usize,
@@ -365,9 +366,9 @@ impl Tile<'_> {
         }
     }
 
-    /// Computes the last `count` pixels, which begin at `at`: of one block of columns, or of [`FEW`]
-    /// pixels of several blocks, so that enough sums are computed at a time. Returns the number of
-    /// their columns.
+    /// Computes the last `count` pixels, which begin at `at`, for a block of columns. If they are few,
+    /// computes them for several blocks, so that enough sums are computed at a time. Returns the number
+    /// of columns.
     #[inline(always)]
     fn last<S: Simd>(
         &self,
@@ -386,8 +387,8 @@ impl Tile<'_> {
         }
     }
 
-    /// [`Self::last`] for `B` blocks of one pixel, or `D` blocks of two, if there are as many. A block has
-    /// `Q` vectors.
+    /// [`Self::last`] for blocks of `Q` vectors: one pixel for `B` blocks, or two pixels for `D` blocks, if
+    /// there are as many.
     #[inline(always)]
     fn last_of<S: Simd, V: Vector<S>, const B: usize, const D: usize, const Q: usize>(
         &self,
@@ -494,7 +495,7 @@ impl Tile<'_> {
                 }
             }
         }
-        // A copy, because the sums have to stay in registers until here.
+        // This loop is not unrolled. Without a copy, the sums would lie in memory from the start.
         let finished = sums;
         for (b, sums) in finished.iter().enumerate() {
             let first = self.first + b * C;
