@@ -9,7 +9,7 @@ use fearless_simd::{Simd, dispatch};
 use super::grid::{Grid, LANES, Lanes, STEPS};
 use super::level::round;
 use super::picture::Picture;
-use super::source::{Samples, spans};
+use super::source::Samples;
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::{self, Arithmetic, ImageView, Pixels, Plane};
 use crate::instructions::level;
@@ -56,12 +56,10 @@ impl Target<'_> {
         tensor: &mut [f32],
     ) {
         let samples = Samples::new(layout, arithmetic, image, planes);
-        match spans(layout) {
-            [4, 4] => self.fill::<4, 4>(&samples, tensor),
-            [4, 8] => self.fill::<4, 8>(&samples, tensor),
-            [8, 8] => self.fill::<8, 8>(&samples, tensor),
-            _ => self.fill::<16, 16>(&samples, tensor),
-        }
+        dispatch!(level(), simd => simd.vectorize(
+            #[inline(always)]
+            || self.fill_rows(&samples, tensor)
+        ))
     }
 
     /// Returns true for each row of the image that is read, up to the last row of the window.
@@ -81,28 +79,16 @@ impl Target<'_> {
         needed
     }
 
-    /// `FIRST` and `OTHERS` are the [`spans`] of the layout.
-    fn fill<const FIRST: usize, const OTHERS: usize>(&self, samples: &Samples, tensor: &mut [f32]) {
-        dispatch!(level(), simd => simd.vectorize(
-            #[inline(always)]
-            || self.fill_rows::<FIRST, OTHERS>(samples, tensor)
-        ))
-    }
-
     #[inline(always)]
-    fn fill_rows<const FIRST: usize, const OTHERS: usize>(
-        &self,
-        samples: &Samples,
-        tensor: &mut [f32],
-    ) {
+    fn fill_rows(&self, samples: &Samples, tensor: &mut [f32]) {
         let mut levels = [[0.0; LANES]; 3];
-        let first = self.grid.whole_pixels();
+        let first = self.grid.whole_pixels().filter(|_| samples.are_bytes());
         for row in 0..self.crop.filled_rows() {
             for column in (0..self.crop.width).step_by(LANES) {
                 let pixel = first.and_then(|first| self.run_of_pixels(first, column, row));
                 match pixel {
-                    Some([x, y]) => samples.pixels::<FIRST, OTHERS>(x, y, &mut levels),
-                    None => self.look_up::<FIRST, OTHERS>(samples, column, row, &mut levels),
+                    Some([x, y]) => samples.pixels(x, y, &mut levels),
+                    None => self.look_up(samples, column, row, &mut levels),
                 }
                 write(&levels, self.crop, column, row, tensor);
             }
@@ -128,13 +114,7 @@ impl Target<'_> {
 
     /// Writes red, green and blue, 0…255, of [`LANES`] tensor elements from (`column`, `row`) on.
     #[inline(always)]
-    fn look_up<const FIRST: usize, const OTHERS: usize>(
-        &self,
-        samples: &Samples,
-        column: usize,
-        row: usize,
-        levels: &mut [Lanes<f32>; 3],
-    ) {
+    fn look_up(&self, samples: &Samples, column: usize, row: usize, levels: &mut [Lanes<f32>; 3]) {
         let (border, window) = (self.crop.border, self.window);
         let x = Axis::new(self.grid.positions(0, column, row), window.x, window.width);
         let y = Axis::new(self.grid.positions(1, column, row), window.y, window.height);
@@ -142,7 +122,7 @@ impl Target<'_> {
             levels.as_flattened_mut().fill(0.0);
             return;
         }
-        samples.colors::<FIRST, OTHERS>(&x.inside(), &y.inside(), levels);
+        samples.colors(&x.inside(), &y.inside(), levels);
         if border == Border::Black && !(x.is_inside() && y.is_inside()) {
             fade(levels, &x, &y);
         }

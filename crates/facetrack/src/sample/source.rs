@@ -11,7 +11,7 @@
 mod channel;
 mod samples;
 
-pub(super) use samples::{Samples, spans};
+pub(super) use samples::Samples;
 
 use super::grid::{LANES, Lanes, STEP_BITS, STEPS};
 use super::level::round;

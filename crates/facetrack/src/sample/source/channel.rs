@@ -50,6 +50,8 @@ pub(super) struct Channel<'a> {
     cosited: Option<[bool; 2]>,
     /// Bytes from a sample to the next.
     pub step: u32,
+    /// Bytes that hold the words of a sample and its right neighbour.
+    span: usize,
     is_big_endian: bool,
     bit: u32,
     mask: u32,
@@ -75,6 +77,7 @@ impl<'a> Channel<'a> {
             subsampling: component.subsampling,
             cosited: site.map(|site| [site.horizontally_cosited, site.vertically_cosited]),
             step: component.step as u32,
+            span: located.step + located.bytes,
             is_big_endian: component.word == Word::Be16,
             bit: located.bit,
             mask: component.max_code(),
@@ -102,7 +105,17 @@ impl<'a> Channel<'a> {
 
     /// Reads the words at the positions of `raster`.
     #[inline(always)]
-    pub(super) fn gather<const SPAN: usize>(&self, raster: &Raster, words: &mut Words) {
+    pub(super) fn gather(&self, raster: &Raster, words: &mut Words) {
+        match self.span {
+            ..=4 => self.gather_in::<4>(raster, words),
+            5..=8 => self.gather_in::<8>(raster, words),
+            _ => self.gather_in::<16>(raster, words),
+        }
+    }
+
+    /// `SPAN` bytes hold the words of a sample and its right neighbour.
+    #[inline(always)]
+    fn gather_in<const SPAN: usize>(&self, raster: &Raster, words: &mut Words) {
         let offsets = self.rows.offsets(raster, self.step);
         let step = (self.step as usize).min(MAX_STEP);
         for i in 0..LANES {
@@ -123,16 +136,17 @@ impl<'a> Channel<'a> {
 
     /// Writes the codes at the positions of `raster`, which `blend` makes of the neighbours.
     #[inline(always)]
-    pub(super) fn interpolate<const SPAN: usize>(
+    pub(super) fn interpolate(
         &self,
         Words { left, right }: &Words,
         raster: &Raster,
         out: &mut Lanes<f32>,
         blend: impl Fn([f32; 2], [f32; 2], f32, f32) -> f32,
     ) {
-        let (right, right_bit) = match SPAN {
-            4 => (left, self.bit + 8 * self.step),
-            _ => (right, self.bit),
+        let (right, right_bit) = if self.span <= WORD {
+            (left, self.bit + 8 * self.step)
+        } else {
+            (right, self.bit)
         };
         let code = |word: u32, bit: u32| ((word >> bit) & self.mask) as i32 as f32;
         for i in 0..LANES {

@@ -2,29 +2,17 @@
 //! Frames in any format whose samples are at regular distances, with 5 to 16 bits.
 
 use super::channel::{Channel, Located, WORD, Words};
-use super::{Raster, blend, blend_rows};
+use super::{blend, blend_rows};
 use crate::image::{Arithmetic, ColorModel, Component, ImageView, Layout, Plane};
 use crate::sample::color::{Spread, ToRgb, spread};
-use crate::sample::grid::{LANES, Lanes, STEPS};
+use crate::sample::grid::{LANES, Lanes};
 
 /// A frame in the format that a [`Layout`] describes.
-///
-/// In its functions `FIRST` bytes hold the words of the first component's sample and its right
-/// neighbour, `OTHERS` bytes the words of the other components: see [`spans`].
 pub(crate) struct Samples<'a> {
     /// Red, green and blue, or Y′, Cb and Cr; gray is repeated.
     channels: [Channel<'a>; 3],
     model: ColorModel,
     to_rgb: ToRgb,
-}
-
-/// Bytes that hold the words of a sample and its right neighbour, for the first component of
-/// `layout` and for the others: 4, 8 or 16.
-pub(crate) fn spans(layout: &Layout) -> [usize; 2] {
-    let channels = located(layout);
-    let span = |located: &Located| (located.step + located.bytes).next_power_of_two().max(4);
-    let [first, second, third] = channels.map(|located| span(&located));
-    [first, second.max(third)]
 }
 
 /// Positions of the three components of `layout`; gray is repeated.
@@ -86,70 +74,55 @@ impl<'a> Samples<'a> {
     /// Writes red, green and blue, 0…255, at positions inside the image. They are rounded to whole
     /// levels, unless the image is 8-bit RGB.
     #[inline(always)]
-    pub(crate) fn colors<const FIRST: usize, const OTHERS: usize>(
-        &self,
-        x: &Lanes<i32>,
-        y: &Lanes<i32>,
-        out: &mut [Lanes<f32>; 3],
-    ) {
+    pub(crate) fn colors(&self, x: &Lanes<i32>, y: &Lanes<i32>, out: &mut [Lanes<f32>; 3]) {
         let [first, second, _] = &self.channels;
         let raster = first.raster(x, y);
         let mut words = Words::default();
-        first.gather::<FIRST>(&raster, &mut words);
-        first.interpolate::<FIRST>(&words, &raster, &mut out[0], blend);
-        match self.model {
+        first.gather(&raster, &mut words);
+        first.interpolate(&words, &raster, &mut out[0], blend);
+        let raster = match self.model {
             ColorModel::Gray => return self.to_rgb.apply_gray(out),
-            ColorModel::Rgb => self.others::<OTHERS>(&raster, &mut words, out),
-            ColorModel::Yuv => self.others::<OTHERS>(&second.raster(x, y), &mut words, out),
+            ColorModel::Rgb => raster,
+            ColorModel::Yuv => second.raster(x, y),
+        };
+        for (channel, out) in self.channels[1..].iter().zip(&mut out[1..]) {
+            if !channel.is_shared {
+                channel.gather(&raster, &mut words);
+            }
+            if let ToRgb::YuvBytes(_) = self.to_rgb {
+                channel.interpolate(&words, &raster, out, blend_rows);
+            } else {
+                channel.interpolate(&words, &raster, out, blend);
+            }
         }
         self.to_rgb.apply(out);
     }
 
-    /// Writes the codes of the second and the third component.
-    #[inline(always)]
-    fn others<const SPAN: usize>(
-        &self,
-        raster: &Raster,
-        words: &mut Words,
-        out: &mut [Lanes<f32>; 3],
-    ) {
-        for (channel, out) in self.channels[1..].iter().zip(&mut out[1..]) {
-            if !channel.is_shared {
-                channel.gather::<SPAN>(raster, words);
-            }
-            if let ToRgb::YuvBytes(_) = self.to_rgb {
-                channel.interpolate::<SPAN>(words, raster, out, blend_rows);
-            } else {
-                channel.interpolate::<SPAN>(words, raster, out, blend);
-            }
-        }
+    /// True if samples are bytes, and levels are computed in whole numbers.
+    pub(crate) fn are_bytes(&self) -> bool {
+        matches!(self.to_rgb, ToRgb::RgbBytes | ToRgb::YuvBytes(_))
     }
 
     /// Writes red, green and blue, whole numbers of 0…255, of [`LANES`] pixels of row `y` from the
-    /// even column `x` on. The result equals [`Samples::colors`], but is computed faster for the
-    /// common formats.
+    /// even column `x` on. The samples are bytes. The result equals [`Samples::colors`], but is
+    /// computed faster.
     #[inline(always)]
-    pub(crate) fn pixels<const FIRST: usize, const OTHERS: usize>(
-        &self,
-        x: usize,
-        y: usize,
-        out: &mut [Lanes<f32>; 3],
-    ) {
+    pub(crate) fn pixels(&self, x: usize, y: usize, out: &mut [Lanes<f32>; 3]) {
         let [first, second, _] = &self.channels;
-        match (&self.to_rgb, first.step, second.step) {
-            (ToRgb::RgbBytes, 3, _) => self.all_levels::<3>(x, y, out),
-            (ToRgb::RgbBytes, ..) => self.all_levels::<4>(x, y, out),
-            (ToRgb::YuvBytes(_), ..) if self.model == ColorModel::Gray => {
+        let ToRgb::YuvBytes(to_rgb) = &self.to_rgb else {
+            return match first.step {
+                3 => self.all_levels::<3>(x, y, out),
+                _ => self.all_levels::<4>(x, y, out),
+            };
+        };
+        match (first.step, second.step) {
+            _ if self.model == ColorModel::Gray => {
                 levels::<1>(first, x, y, &mut out[0]);
                 self.to_rgb.apply_gray(out);
             }
-            (ToRgb::YuvBytes(to_rgb), 1, 1) => to_rgb.apply(&self.codes::<1, 1>(x, y), out),
-            (ToRgb::YuvBytes(to_rgb), 1, _) => to_rgb.apply(&self.codes::<1, 2>(x, y), out),
-            (ToRgb::YuvBytes(to_rgb), ..) => to_rgb.apply(&self.codes::<2, 4>(x, y), out),
-            (ToRgb::Rgb(_) | ToRgb::Yuv(_), ..) => {
-                let columns = std::array::from_fn(|i| (x + i) as i32 * STEPS);
-                self.colors::<FIRST, OTHERS>(&columns, &[y as i32 * STEPS; LANES], out);
-            }
+            (1, 1) => to_rgb.apply(&self.codes::<1, 1>(x, y), out),
+            (1, _) => to_rgb.apply(&self.codes::<1, 2>(x, y), out),
+            _ => to_rgb.apply(&self.codes::<2, 4>(x, y), out),
         }
     }
 
