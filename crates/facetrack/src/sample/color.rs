@@ -57,7 +57,9 @@ impl ToRgb {
                 }
             }
             Self::Yuv(matrix) => {
-                levels = levels.map(|code| matrix.luma.level(code));
+                for level in &mut levels {
+                    *level = matrix.luma.level(*level);
+                }
             }
         }
         *out = [levels; 3];

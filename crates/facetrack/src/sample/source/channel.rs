@@ -3,7 +3,7 @@
 
 use smart_default::SmartDefault;
 
-use super::{Neighbours, Raster, Rows};
+use super::{Neighbours, Raster, Rows, copy};
 use crate::image::{ChromaSite, Component, MAX_STEP, Plane, Word};
 use crate::sample::grid::{LANES, Lanes};
 
@@ -249,7 +249,7 @@ impl<'a> Channel<'a> {
 /// Four bytes from `at` on.
 #[inline(always)]
 fn word<const SPAN: usize>(bytes: &[u8; SPAN], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+    u32::from_le_bytes(copy(&bytes[at..at + WORD]))
 }
 
 /// The first eight bytes.
