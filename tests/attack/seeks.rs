@@ -86,13 +86,16 @@ fn seek(pipeline: &Pipeline, rate: f64, flags: gst::SeekFlags, start: u64, stop:
     sought.unwrap_or_else(|error| panic!("rate {rate}, {flags:?}: {error}"));
 }
 
+/// Time that frames have to begin to flow.
+const TO_PLAY: gst::ClockTime = gst::ClockTime::from_mseconds(100);
+
 /// Sets a state, and returns whether frames flow. Elsewhere a seek without a flush would wait for
 /// the sink, which waits for the application.
 fn begins_to_play(pipeline: &Pipeline, noise: &mut Noise) -> bool {
     let states = [gst::State::Playing, gst::State::Playing, gst::State::Paused];
     let state = *pick(noise, &states);
     pipeline.pipeline.set_state(state).expect("it goes on");
-    let (_, current, _) = pipeline.pipeline.state(gst::ClockTime::SECOND);
+    let (_, current, _) = pipeline.pipeline.state(TO_PLAY);
     current == gst::State::Playing
 }
 

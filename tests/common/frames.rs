@@ -54,6 +54,6 @@ fn packed(sample: &gst::Sample) -> Decoded {
     Decoded {
         width,
         height,
-        rgb: rows.flat_map(|row| &row[..3 * width]).copied().collect(),
+        rgb: rows.map(|row| &row[..3 * width]).collect::<Vec<_>>().concat(),
     }
 }

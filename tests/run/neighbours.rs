@@ -379,7 +379,7 @@ fn assert_all_settled(lines: &[String], what: &str) {
 /// The number of runs; `FACETRACK_ATTACK` multiplies it.
 fn runs() -> u64 {
     let factor = std::env::var("FACETRACK_ATTACK").ok();
-    6 * factor.map_or(1, |factor| factor.parse::<u64>().expect("a number"))
+    3 * factor.map_or(1, |factor| factor.parse::<u64>().expect("a number"))
 }
 
 #[test]
