@@ -54,6 +54,9 @@ fn packed(sample: &gst::Sample) -> Decoded {
     Decoded {
         width,
         height,
-        rgb: rows.map(|row| &row[..3 * width]).collect::<Vec<_>>().concat(),
+        rgb: rows
+            .map(|row| &row[..3 * width])
+            .collect::<Vec<_>>()
+            .concat(),
     }
 }
