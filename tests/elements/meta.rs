@@ -118,7 +118,7 @@ fn an_analysed_frame_states_how_long_that_took() {
     let mut harness = Harness::new_parse(elements);
     harness.set_src_caps_str("video/x-raw,format=GRAY8,width=64,height=48,framerate=25/1");
     for frame in 0..6 {
-        let mut buffer = gst::Buffer::with_size(64 * 48).expect("room");
+        let mut buffer = gst::Buffer::from_slice(vec![0; 64 * 48]);
         buffer
             .make_mut()
             .set_pts(gst::ClockTime::from_mseconds(40 * frame));

@@ -96,7 +96,7 @@ fn an_option_of_another_engine_that_is_set_while_playing_is_warned_of() {
     harness.set_src_caps_str("video/x-raw,format=RGB,width=8,height=8,framerate=25/1");
     let mut warnings_after = |property: &str, value: f64| {
         element.set_property(property, value);
-        let frame = gst::Buffer::with_size(8 * 24).expect("a frame");
+        let frame = gst::Buffer::from_slice(vec![0; 8 * 24]);
         harness.push_and_pull(frame).expect("it passes");
         common::bus::warnings(&bus)
     };
