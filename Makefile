@@ -94,7 +94,7 @@ test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace $(FEATURES) --no-run
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch onnxruntime pictures
-	cargo test --locked --workspace $(FEATURES)
+	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q -n logical --maxprocesses 4 python/tests --ignore python/tests/clusters --ignore python/tests/blender --ignore python/tests/browser
