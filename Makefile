@@ -90,6 +90,7 @@ clean: ## Remove what was built; fetched files stay
 
 ##@ Develop
 
+# Many tests wait for pipelines and programs, so two run on each core.
 test: test-packages ## Run every test; sets up what is missing first
 	cargo test --locked --workspace $(FEATURES) --no-run
 	$(TARGET)/debug/facetrack fetch
