@@ -13,12 +13,12 @@ use facetrack_jobs::{Answer, Cause, Outcome, Request, Status, TrackRequest};
 
 use super::Run;
 use super::events::{Event, VideoResult};
-use super::inputs::Video;
 use super::names;
 use super::plan::{self, VideoJob};
 use super::queue::{Job, Queue, Stop, Target};
 use super::segments::{SegmentJob, SegmentedVideo};
 use super::status_file::StatusFile;
+use super::video::Video;
 use super::video_lock::{Existing, VideoLock};
 use super::worker::Worker;
 use super::worker_pool::WorkerSlot;
@@ -126,8 +126,10 @@ impl Dispatcher<'_> {
         let Some(segments) = segments.ok().filter(|segments| segments.len() > 1) else {
             return Ok(Some(Job::whole(job, lock)));
         };
-        self.queue
-            .add(SegmentedVideo::divide(job, lock, video, &segments));
+        let (index, key) = (job.index, job.key.clone());
+        let segments = SegmentedVideo::divide(job, lock, video, &segments);
+        let segments = segments.map(|segment| Job::of_segment(index, &key, segment));
+        self.queue.add(segments);
         Ok(None)
     }
 

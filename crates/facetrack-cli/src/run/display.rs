@@ -11,9 +11,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::events::{Event, VideoResult};
-use super::inputs::Video;
 use super::plan::VideoJob;
 use super::summary::Summary;
+use super::video::Video;
 use crate::error::StoreError;
 use crate::output;
 

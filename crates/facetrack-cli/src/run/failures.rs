@@ -14,10 +14,11 @@ use serde_json::{Map, Value};
 
 use super::Run;
 use super::arguments::RunArguments;
-use super::inputs::{Places, Video};
+use super::inputs::Places;
 use super::names;
 use super::shard::Shard;
 use super::summary::Summary;
+use super::video::Video;
 use crate::error::StoreError;
 
 /// Name of the list in the folder of the records.

@@ -6,7 +6,6 @@ mod distinct;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use facetrack_jobs::Segment;
 use glob::{MatchOptions, Pattern, PatternError};
 use walkdir::WalkDir;
 
@@ -15,6 +14,7 @@ pub(super) use distinct::Places;
 use super::arguments::RunArguments;
 use super::lists;
 use super::names;
+use super::video::Video;
 use crate::places;
 
 /// Files in folders that are taken for videos, by their suffix. A file that is named is always
@@ -43,21 +43,6 @@ const NO_MEDIA: [&str; 4] = [
 /// Character that replaces bytes that are not UTF-8.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// A video, or a segment of one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Video {
-    /// Name that no other video has, and the path of the record without the suffix.
-    pub id: String,
-    /// Path below the folder or list that named the video; the record contains it.
-    pub name: String,
-    pub path: PathBuf,
-    pub segment: Segment,
-    /// Path of the record; empty until all inputs are read.
-    pub record: PathBuf,
-    /// Reason why the video cannot be tracked, if any.
-    pub refusal: Option<String>,
-}
-
 /// Everything that the arguments name.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
@@ -83,7 +68,7 @@ pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
             inputs.add(input, arguments)?;
         }
     }
-    let place = |video: Video| video.placed(arguments);
+    let place = |video| placed(video, arguments);
     inputs.videos = inputs.videos.into_iter().map(place).collect();
     distinct::keep(&mut inputs, &lists);
     Ok(inputs)
@@ -94,51 +79,32 @@ fn is_list(input: &Path) -> bool {
     input == Path::new("-") || input.is_file() && has_suffix(input, &LISTS)
 }
 
-impl Video {
-    /// A file that is named by itself.
-    pub(super) fn of_file(path: &Path) -> Self {
-        Self::below(path.parent().unwrap_or(Path::new("")), path)
-    }
-
-    /// A file in a folder. Everything that is not UTF-8 is replaced.
-    pub(super) fn below(folder: &Path, path: &Path) -> Self {
-        let name = path.strip_prefix(folder).unwrap_or(path);
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        Self {
-            id: text(&name.with_extension("")),
-            name: text(name),
-            path: text(path).into(),
-            ..Self::default()
-        }
-    }
-
-    /// The video with the place of its record, and with absolute paths.
-    fn placed(self, arguments: &RunArguments) -> Self {
-        let (id, path) = (Path::new(&self.id), &self.path);
-        let folder = match &arguments.out {
-            Some(out) => out.join(id.parent().unwrap_or(Path::new(""))),
-            None => path.parent().unwrap_or(Path::new("")).to_owned(),
-        };
-        let mut file = id.file_name().unwrap_or_default().to_owned();
-        file.push(".json");
-        let record = folder.join(file);
-        let refusal = self.refusal.or_else(|| {
-            let checked = check_path(path, arguments.fetch.is_some());
-            let checked = checked.and_then(|()| check_id(&self.id));
-            checked.and_then(|()| names::check_length(&record)).err()
-        });
-        let is_local = refusal.is_none() && arguments.fetch.is_none();
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        Self {
-            record: absolute(record),
-            path: if is_local {
-                absolute(self.path)
-            } else {
-                self.path
-            },
-            refusal,
-            ..self
-        }
+/// The video with the place of its record, and with absolute paths.
+fn placed(video: Video, arguments: &RunArguments) -> Video {
+    let (id, path) = (Path::new(&video.id), &video.path);
+    let folder = match &arguments.out {
+        Some(out) => out.join(id.parent().unwrap_or(Path::new(""))),
+        None => path.parent().unwrap_or(Path::new("")).to_owned(),
+    };
+    let mut file = id.file_name().unwrap_or_default().to_owned();
+    file.push(".json");
+    let record = folder.join(file);
+    let refusal = video.refusal.or_else(|| {
+        let checked = check_path(path, arguments.fetch.is_some());
+        let checked = checked.and_then(|()| check_id(&video.id));
+        checked.and_then(|()| names::check_length(&record)).err()
+    });
+    let is_local = refusal.is_none() && arguments.fetch.is_none();
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    Video {
+        record: absolute(record),
+        path: if is_local {
+            absolute(video.path)
+        } else {
+            video.path
+        },
+        refusal,
+        ..video
     }
 }
 

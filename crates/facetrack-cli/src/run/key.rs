@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::arguments::RunArguments;
-use super::inputs::Video;
+use super::video::Video;
 
 /// Returns everything that the record of a video depends on, for a loaded engine. A file that
 /// cannot be read has no `content`.

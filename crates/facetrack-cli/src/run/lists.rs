@@ -10,7 +10,7 @@ use facetrack_jobs::Segment;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::inputs::Video;
+use super::video::Video;
 
 /// Maximum size of a list. Our choice: ten million paths of 200 bytes.
 const MAX_SIZE: u64 = 2 << 30;

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::arguments::RunArguments;
 use super::events::VideoResult;
-use super::inputs::Video;
 use super::key;
 use super::names;
 use super::status_file::StatusFile;
+use super::video::Video;
 use super::video_lock::{self, Existing};
 use crate::output;
 

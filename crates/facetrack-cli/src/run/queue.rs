@@ -81,6 +81,16 @@ impl Job {
             target: Target::Video(Box::new(video), lock),
         }
     }
+
+    /// A job for a segment of a video with this index and key.
+    pub(super) fn of_segment(index: usize, key: &str, segment: SegmentJob) -> Self {
+        Self {
+            index,
+            key: format!("{key} {}", segment.number),
+            attempts: 0,
+            target: Target::Segment(segment),
+        }
+    }
 }
 
 impl Queue {
@@ -131,7 +141,7 @@ impl Queue {
     }
 
     /// Adds the segments of a video.
-    pub(super) fn add(&self, segments: Vec<Job>) {
+    pub(super) fn add(&self, segments: impl Iterator<Item = Job>) {
         lock(&self.jobs).segments.extend(segments);
     }
 

@@ -19,12 +19,11 @@ use facetrack_assets::file::{is_full, remove_if_there, sha256};
 use facetrack_assets::lock::lock;
 use facetrack_jobs::{Outcome, Ready, Segment, Status};
 
-use super::inputs::Video;
 use super::key;
 use super::names;
 use super::plan::VideoJob;
-use super::queue::{Job, Target};
 use super::status_file::StatusFile;
+use super::video::Video;
 use super::video_lock::VideoLock;
 
 /// A video in segments.
@@ -151,13 +150,13 @@ impl SegmentedVideo {
         lock: VideoLock,
         video: &Video,
         segments: &[Segment],
-    ) -> Vec<Job> {
+    ) -> impl Iterator<Item = SegmentJob> {
         let own = |(number, segment): (usize, &Segment)| Video {
             segment: *segment,
             record: names::segment(&video.record, number),
             ..video.clone()
         };
-        let (index, key, count) = (job.index, job.key.clone(), segments.len());
+        let count = segments.len();
         let video = Arc::new(Self {
             start: Instant::now(),
             segments: segments.iter().enumerate().map(own).collect(),
@@ -167,16 +166,10 @@ impl SegmentedVideo {
                 misfit: None,
             }),
         });
-        let job = |number| Job {
-            index,
-            key: format!("{key} {number}"),
-            attempts: 0,
-            target: Target::Segment(SegmentJob {
-                video: video.clone(),
-                number,
-            }),
-        };
-        (0..count).map(job).collect()
+        (0..count).map(move |number| SegmentJob {
+            video: video.clone(),
+            number,
+        })
     }
 
     /// Joins the records. Returns the outcome of the whole video, or the reason why they cannot be

@@ -12,8 +12,8 @@ use facetrack_jobs::{Outcome, Ready, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::inputs::Video;
 use super::names;
+use super::video::Video;
 
 /// Maximum size of a status file. Our choice: status files of segments have the faces of their warm-up.
 const MAX_SIZE: u64 = 64 << 20;

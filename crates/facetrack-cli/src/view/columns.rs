@@ -9,17 +9,13 @@ use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
-use super::encode::{Numbers, zigzag};
+use super::encode::{Numbers, PIXEL, quantised, zigzag};
 use super::points::Points;
 
-/// Steps of values. Positions are right to 1/16 px, which is less than the width of a line.
-pub(crate) const PIXEL: f32 = 1.0 / 8.0;
+/// Steps of values.
 const SCORE: f32 = 1.0 / 1000.0;
 const DEGREE: f32 = 1.0 / 50.0;
 const YEAR: f32 = 0.1;
-
-/// Steps that a position can be away from the frame's corner. Our choice: a million pixels.
-const MOST: i64 = 8_000_000;
 
 /// Mark of the first frame of a shot, in the number of a frame's status.
 const CUT: u64 = 8;
@@ -265,12 +261,6 @@ fn resized(tracked: &TrackedFace, from: (u32, u32), to: (u32, u32)) -> TrackedFa
     tracked
 }
 
-/// The number of steps in a value. Values beyond [`MOST`] become the largest ones.
-pub(crate) fn quantised(value: f32, step: f32) -> i64 {
-    // The cast turns values that are no numbers into 0.
-    ((value / step).round() as i64).clamp(-MOST, MOST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,12 +277,5 @@ mod tests {
             .for_each(|number| want.push(number));
         assert_eq!(channel.values, want);
         assert_eq!(channel.range, [-2.0, 1.0]);
-    }
-
-    #[test]
-    fn values_that_are_no_numbers_or_too_large_are_bounded() {
-        let values = [0.3, -0.3, f32::NAN, f32::INFINITY, -1e30];
-        let want = [2, -2, 0, MOST, -MOST];
-        assert_eq!(values.map(|value| quantised(value, PIXEL)), want);
     }
 }

@@ -7,6 +7,12 @@ use data_encoding::BASE64;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
+/// Step of positions. They are right to 1/16 px, which is less than the width of a line.
+pub(crate) const PIXEL: f32 = 1.0 / 8.0;
+
+/// Steps that a position can be away from the frame's corner. Our choice: a million pixels.
+const MOST: i64 = 8_000_000;
+
 /// Numbers in as few bytes as they need: seven bits in each, the low ones first (LEB128).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers(Vec<u8>);
@@ -41,6 +47,12 @@ pub(crate) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }
 
+/// The number of steps in a value. Values beyond [`MOST`] become the largest ones.
+pub(crate) fn quantised(value: f32, step: f32) -> i64 {
+    // The cast turns values that are no numbers into 0.
+    ((value / step).round() as i64).clamp(-MOST, MOST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +67,12 @@ mod tests {
         let most = [[0xff; 9].as_slice(), &[1]].concat();
         let want = [&[0xac, 2, 0, 1, 2, 0x81, 1][..], &most].concat();
         assert_eq!(numbers.0, want);
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_or_too_large_are_bounded() {
+        let values = [0.3, -0.3, f32::NAN, f32::INFINITY, -1e30];
+        let want = [2, -2, 0, MOST, -MOST];
+        assert_eq!(values.map(|value| quantised(value, PIXEL)), want);
     }
 }

@@ -8,8 +8,7 @@ use facetrack::observation::{LandmarkScheme, Observation};
 use indexmap::IndexSet;
 use serde_json::{Value as Json, json};
 
-use super::columns::{PIXEL, quantised};
-use super::encode::Numbers;
+use super::encode::{Numbers, PIXEL, quantised};
 
 /// Frames of a part: about 10 s. Our choice: a part with a mesh is decoded in some milliseconds.
 pub(crate) const PART_FRAMES: usize = 256;

@@ -16,6 +16,12 @@ pub use movie::{Edit, Movie, movie};
 /// Maximum number of boxes that are read; a fragmented file has two for each fragment.
 const MAX_BOXES: usize = 1 << 20;
 
+/// Bytes of metadata that are read at most: the tables of two days of video have 50 MB.
+const MAX_METADATA: u64 = 64 << 20;
+
+/// The time scale of GStreamer: ns.
+const SECOND: i128 = 1_000_000_000;
+
 /// Excess of the size in a RIFF header that is accepted: some writers count the header itself.
 const RIFF_HEADER: u64 = 8;
 

@@ -8,7 +8,7 @@ use std::thread;
 use super::gpu_fallback::ResizableDetector;
 use super::network::FaceNetwork;
 use super::opened::Opened;
-use super::pack;
+use super::package::unusable;
 use super::scrfd::Detector;
 use super::{Module, measures, provider, regions};
 use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
@@ -50,7 +50,7 @@ impl Networks {
         let is_detector = |opened: &Opened| opened.module == Module::Detection;
         let (detectors, others): (Vec<_>, Vec<_>) = opened.into_iter().partition(is_detector);
         let Some(detector) = detectors.into_iter().next() else {
-            return Err(pack::unusable(folder, "it has no detector").into());
+            return Err(unusable(folder, "it has no detector").into());
         };
         let networks = ready(detector, others, config, det_size);
         let (detector, measures) = networks.map_err(|error| of_pack(folder, error))?;
@@ -74,7 +74,7 @@ impl Networks {
         } else {
             return Ok(());
         };
-        let error = pack::unusable(folder, reason).to_string();
+        let error = unusable(folder, reason).to_string();
         Err(EngineError::config("embedding", error))
     }
 
@@ -177,7 +177,7 @@ fn of_pack(folder: &Path, error: ModelError) -> ModelError {
         } => {
             let path = path.display();
             let reason = format!("{path} has other tensors than {expected}: {actual}");
-            pack::unusable(folder, &reason)
+            unusable(folder, &reason)
         }
         error => error,
     }

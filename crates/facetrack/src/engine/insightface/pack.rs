@@ -10,7 +10,7 @@ use facetrack_graph::outline::{OnnxOutline, Precision};
 
 use super::Module;
 use super::opened::{Layers, Opened};
-use super::package::{self, Declared};
+use super::package::{self, Declared, unusable};
 use crate::model::{ModelError, ModelFile, TensorSpec, file, read_outline};
 use crate::sample::ValueRange;
 use facetrack_assets::manifest;
@@ -159,14 +159,6 @@ fn onnx_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     files.retain(|path| path.extension().is_some_and(|end| end == "onnx") && path.is_file());
     files.sort_unstable();
     Ok(files)
-}
-
-/// Returns the error of a folder that is not a pack for this engine.
-pub fn unusable(folder: &Path, reason: &str) -> ModelError {
-    ModelError::Pack {
-        folder: folder.to_owned(),
-        reason: reason.to_owned(),
-    }
 }
 
 /// Converts the error of a damaged file: the whole pack has to be replaced, unless the file can be

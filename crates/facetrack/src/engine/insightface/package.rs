@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Module;
-use super::pack::unusable;
 use crate::model::{ModelError, ModelFile};
 use crate::sample::ValueRange;
 use facetrack_assets::file;
@@ -153,5 +152,12 @@ impl Declared {
             )),
             _ => Ok(()),
         }
+    }
+}
+/// Returns the error of a folder that is not a pack for this engine.
+pub(super) fn unusable(folder: &Path, reason: &str) -> ModelError {
+    ModelError::Pack {
+        folder: folder.to_owned(),
+        reason: reason.to_owned(),
     }
 }

@@ -6,8 +6,7 @@
 
 use std::io::{self, Read, Seek};
 
-use super::movie::{MAX_METADATA, SECOND};
-use super::{Extent, File, Movie};
+use super::{Extent, File, MAX_METADATA, Movie, SECOND};
 
 /// Place of the first chunk in a file of this type.
 const FIRST_CHUNK: u64 = 12;

@@ -8,11 +8,8 @@
 use std::io::{self, Read, Seek};
 use std::ops::RangeInclusive;
 
-use super::{FIRST_BOXES, File, MAX_BOXES, avi};
+use super::{FIRST_BOXES, File, MAX_BOXES, MAX_METADATA, SECOND, avi};
 use crate::record::rhythm::Rhythm;
-
-/// Bytes of metadata that are read at most: the tables of two days of video have 50 MB.
-pub(super) const MAX_METADATA: u64 = 64 << 20;
 
 /// Maximum number of samples of a track that are counted: two days of 25 frames per second.
 const MAX_SAMPLES: u32 = 1 << 22;
@@ -42,9 +39,6 @@ const VISUAL_SAMPLE: usize = 86;
 /// type.
 const STREAM_TAG: u8 = 3;
 const DECODER_TAG: u8 = 4;
-
-/// The time scale of GStreamer: ns.
-pub(super) const SECOND: i128 = 1_000_000_000;
 
 /// Entries of an edit list whose media time is this are empty.
 const EMPTY: i64 = -1;
