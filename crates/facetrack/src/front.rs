@@ -47,11 +47,12 @@ impl Tracker {
         }
     }
 
-    /// Finds and measures the faces in the next picture. `time` is its time since the start of the
-    /// stream. It increases from picture to picture.
+    /// Finds and measures the faces in the next frame. `time` is its time since the start of the
+    /// stream, and increases from frame to frame. Before each of several unrelated pictures, call
+    /// [`Self::restart`]; each then has the time zero.
     ///
     /// # Errors
-    /// Returns an error if a network fails. The tracker can go on with the next picture.
+    /// Returns an error if a network fails. The tracker can go on with the next frame.
     pub fn track(
         &mut self,
         image: &ImageView<'_>,
