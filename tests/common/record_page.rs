@@ -67,9 +67,9 @@ own.
 
 ## Unfinished files
 - A dense or reduced file has its final name only if it was written to the end, whatever its key
-  `complete` says. Its content and its name are on
-  disk (`fsync`) before the element posts `trackjsonsink-done`. An existing file is replaced only
-  with `overwrite=true`, and only at that moment.
+  `complete` says. Its content and its name are on disk (`fsync`) before the element posts
+  `trackjsonsink-done`. An existing file is replaced only with `overwrite=true`, and only at that
+  moment.
 - A `.partial` file exists from before the first frame. It is valid JSON whenever the element is not
   writing, also after an error or a full disk.
 - If the process is killed, the last line of the file may be cut off and the end of the JSON may be
