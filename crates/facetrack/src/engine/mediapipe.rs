@@ -23,9 +23,8 @@ use super::{
     Engine, EngineConfig, EngineEntry, EngineInfo, Finder, Frame, Result, RunningMode, Setting,
     Thresholds,
 };
-use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::model::{ModelError, ModelFile};
-use crate::observation::{Fields, LandmarkScheme, Observation, Origin};
+use crate::observation::{Observation, Origin};
 use crate::parallel;
 use crate::profile;
 use detector::Detector;
@@ -37,6 +36,7 @@ pub(super) use geometry::METRES;
 pub use landmarks::LandmarkDetector;
 pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
+pub(super) use mesh::describe as describe_mesh;
 pub(super) use roi::Roi;
 
 /// Default maximum number of faces. It is the default of the older pipeline of `docs/run.md`; the
@@ -89,12 +89,8 @@ struct MediaPipe {
 /// Describes the engine with the published bundle, without models.
 pub fn describe(config: &EngineConfig) -> EngineInfo {
     EngineInfo {
-        landmarks: Some(LandmarkScheme::MediaPipe478),
-        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
-        near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
-        measures: Fields::POSE,
         temporal: config.running_mode == RunningMode::Video,
-        ..EngineInfo::named(ENTRY.name)
+        ..describe_mesh(ENTRY.name)
     }
 }
 
@@ -108,7 +104,7 @@ fn assemble(
     config: &EngineConfig,
 ) -> Engine {
     let info = EngineInfo {
-        measures: Fields::of([(Fields::POSE, reader.geometry.is_some())]),
+        measures: reader.measures(),
         models: files,
         ..describe(config)
     };

@@ -3,9 +3,21 @@
 
 use super::blendshapes::BlendshapeNetwork;
 use super::geometry::FaceGeometry;
-use crate::engine::{Completer, Context, EngineError, Result, Wanted};
-use crate::observation::Observation;
+use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
+use crate::engine::{Completer, Context, EngineError, EngineInfo, Result, Wanted};
+use crate::observation::{Fields, LandmarkScheme, Observation};
 use crate::parallel;
+
+/// Describes an engine that measures the mesh with the published bundle, without models.
+pub(crate) fn describe(name: &'static str) -> EngineInfo {
+    EngineInfo {
+        landmarks: Some(LandmarkScheme::MediaPipe478),
+        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
+        near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
+        measures: Fields::POSE,
+        ..EngineInfo::named(name)
+    }
+}
 
 /// Derives blendshapes and pose from landmarks.
 pub(crate) struct MeshReader {
@@ -13,6 +25,13 @@ pub(crate) struct MeshReader {
     pub blendshapes: Vec<BlendshapeNetwork>,
     /// The canonical face; without it, poses are not computed.
     pub geometry: Option<FaceGeometry>,
+}
+
+impl MeshReader {
+    /// Measurements besides the blendshapes.
+    pub(crate) fn measures(&self) -> Fields {
+        Fields::of([(Fields::POSE, self.geometry.is_some())])
+    }
 }
 
 impl Completer for MeshReader {

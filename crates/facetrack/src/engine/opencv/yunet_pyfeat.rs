@@ -5,13 +5,11 @@
 //! MediaPipe's network finds no face in a detection, the face has no landmarks, blendshapes and
 //! pose.
 
-use crate::blendshape::{MEDIAPIPE_CHANNELS, MEDIAPIPE_NEAR_ZERO};
 use crate::engine::mediapipe::{self, METRES};
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, ModelRole, Setting,
     Thresholds,
 };
-use crate::observation::{Fields, LandmarkScheme};
 
 use super::yunet::{self, Detector};
 use super::yunet_mesh::YunetMesh;
@@ -36,12 +34,8 @@ pub static ENTRY: EngineEntry = EngineEntry {
 /// Describes the engine before it is loaded, without models.
 pub fn describe() -> EngineInfo {
     EngineInfo {
-        landmarks: Some(LandmarkScheme::MediaPipe478),
         key_points: yunet::KEY_POINTS,
-        blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
-        near_zero_blendshapes: &MEDIAPIPE_NEAR_ZERO,
-        measures: Fields::POSE,
-        ..EngineInfo::named(ENTRY.name)
+        ..mediapipe::describe_mesh(ENTRY.name)
     }
 }
 
@@ -60,7 +54,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
             .map_err(|error| error.of(ModelRole::Landmarks))?;
     files.insert(0, detector_file);
     let info = EngineInfo {
-        measures: Fields::of([(Fields::POSE, reader.geometry.is_some())]),
+        measures: reader.measures(),
         models: files,
         ..describe()
     };
