@@ -37,7 +37,7 @@ impl Defaults for UdpSettings {
         "port": port, range(0.0, 65535.0, "") =>
             "UDP port of the receiver; 0 = the usual port of the protocol",
         "mirror": mirror =>
-            "Exchange left and right, so that the avatar moves like a mirror image (protocols: vmc, ifacialmocap, livelink)",
+            "Exchange left and right, so that the avatar moves like a mirror image (all protocols but openseeface)",
         "subject": subject =>
             "Name of the first face; the others are <subject>-2, <subject>-3 and so on (protocol: livelink)",
         "listen": listen =>

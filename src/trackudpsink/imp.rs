@@ -4,15 +4,8 @@ use std::sync::Mutex;
  * SECTION:element-trackudpsink
  *
  * trackudpsink sends the faces found by `facetrack` to programs that move an avatar. `protocol`
- * selects what they read:
- *
- * - `openseeface`, the default: the UDP packets of OpenSeeFace's `facetracker.py`, for VSeeFace,
- *   VTube Studio and vpuppr. They need `facetrack engine=openseeface`.
- * - `vmc`: the Virtual Motion Capture protocol, for VSeeFace, EVMC4U, VMC4UE and Warudo.
- * - `ifacialmocap`: the text of the app iFacialMocap, for VMagicMirror and VRCFaceTracking.
- * - `livelink`: the packets of the app Live Link Face, for Unreal Engine and Blender.
- *
- * The last three send blendshapes, the rotation of the head and of the eyes. `engine=mediapipe` and
+ * selects what they read. The default, `openseeface`, needs `facetrack engine=openseeface`. The
+ * others send blendshapes, the rotation of the head and of the eyes. `engine=mediapipe` and
  * `engine=opencv-yunet-pyfeat` measure all of them. What an engine does not measure is not sent, or
  * 0 in the fixed layout of `livelink`, and one warning says so. A frame without a face sends
  * nothing. If a stream begins with 60 frames without metadata of facetrack, or ends before that, a

@@ -23,21 +23,6 @@ pub fn face(id: u32, x: f32) -> TrackedFace {
 /// A face with all values that engines report. With key points, its centre is the centre of the
 /// box.
 pub fn full_face(id: u32, x: f32) -> TrackedFace {
-    let mut tracked = face(id, x);
-    let face = &mut tracked.face;
-    face.confidence = Some(0.987_65);
-    face.landmarks = Some(Landmarks {
-        scheme: LandmarkScheme::MediaPipe478,
-        points: (0..478)
-            .map(|i| Landmark {
-                x: x + i as f32 / 6.0,
-                y: 120.5 + i as f32 / 5.0,
-                z: i as f32 / 40.0 - 6.0,
-            })
-            .collect(),
-        confidences: (0..478).map(|i| i as f32 / 478.0).collect(),
-    });
-    face.key_points = vec![Point::new(x + 10.5, 150.25); 6];
     let raw = Blendshapes::new(
         MEDIAPIPE_CHANNELS
             .iter()
@@ -45,38 +30,57 @@ pub fn full_face(id: u32, x: f32) -> TrackedFace {
             .collect(),
         (0..52).map(|i| 0.5 + i as f32 / 128.0).collect(),
     );
-    face.blendshapes = Some(raw.corrected((0..52).map(|i| i as f32 / 64.0).collect()));
-    face.pose = Some(HeadPose {
-        matrix: [
-            [1.0, 0.0, 0.0, 0.5],
-            [0.0, 1.0, 0.0, -1.25],
-            [0.0, 0.0, 1.0, -40.0],
-            [0.0, 0.0, 0.0, 1.0],
-        ],
-    });
-    face.gaze = Some(Gaze {
-        right: pupil(x + 22.375, 0.75),
-        left: pupil(x + 58.125, 0.5),
-    });
-    face.features = Some(Features(std::array::from_fn(|i| i as f32 / 16.0 - 0.25)));
-    face.fit = Some(ModelFit {
-        success: true,
-        error: 2.5,
-        quaternion: [0.5, -0.5, 0.5, 0.5],
-        euler: [90.0, 0.25, -90.0],
-        rotation: [0.125, -1.5, 2.25],
-        translation: [-0.5, 0.25, 8.0],
-        points: vec![[0.5, -0.25, 0.125]; 482],
-        projected: vec![Point::new(x + 40.25, 160.5); 3],
-    });
-    face.morphable = Some(Ok(morphable(x)));
-    face.secondary_landmarks = Some(contour(x));
-    face.attributes = Some(Attributes {
-        age: 30.25,
-        gender: Gender::Female,
-    });
-    face.embedding = Some((0..512).map(|i| (i as f32 - 255.5) / 3344.5).collect());
-    tracked
+    let TrackedFace { id, face } = face(id, x);
+    // Every field is named, so that a new one cannot be forgotten.
+    let face = Observation {
+        bbox: face.bbox,
+        origin: face.origin,
+        confidence: Some(0.987_65),
+        landmarks: Some(Landmarks {
+            scheme: LandmarkScheme::MediaPipe478,
+            points: (0..478)
+                .map(|i| Landmark {
+                    x: x + i as f32 / 6.0,
+                    y: 120.5 + i as f32 / 5.0,
+                    z: i as f32 / 40.0 - 6.0,
+                })
+                .collect(),
+            confidences: (0..478).map(|i| i as f32 / 478.0).collect(),
+        }),
+        key_points: vec![Point::new(x + 10.5, 150.25); 6],
+        blendshapes: Some(raw.corrected((0..52).map(|i| i as f32 / 64.0).collect())),
+        pose: Some(HeadPose {
+            matrix: [
+                [1.0, 0.0, 0.0, 0.5],
+                [0.0, 1.0, 0.0, -1.25],
+                [0.0, 0.0, 1.0, -40.0],
+                [0.0, 0.0, 0.0, 1.0],
+            ],
+        }),
+        gaze: Some(Gaze {
+            right: pupil(x + 22.375, 0.75),
+            left: pupil(x + 58.125, 0.5),
+        }),
+        features: Some(Features(std::array::from_fn(|i| i as f32 / 16.0 - 0.25))),
+        fit: Some(ModelFit {
+            success: true,
+            error: 2.5,
+            quaternion: [0.5, -0.5, 0.5, 0.5],
+            euler: [90.0, 0.25, -90.0],
+            rotation: [0.125, -1.5, 2.25],
+            translation: [-0.5, 0.25, 8.0],
+            points: vec![[0.5, -0.25, 0.125]; 482],
+            projected: vec![Point::new(x + 40.25, 160.5); 3],
+        }),
+        morphable: Some(Ok(morphable(x))),
+        secondary_landmarks: Some(contour(x)),
+        attributes: Some(Attributes {
+            age: 30.25,
+            gender: Gender::Female,
+        }),
+        embedding: Some((0..512).map(|i| (i as f32 - 255.5) / 3344.5).collect()),
+    };
+    TrackedFace { id, face }
 }
 
 /// A face as InsightFace's engine reports it, with a pack that has no points in space, and with its
