@@ -4,6 +4,8 @@
 use crate::common;
 use crate::common::property_table::{ELEMENTS, own_properties};
 
+use facetrack::observation::Fields;
+use facetrack::overlay::Layers;
 use gst::glib;
 use gst::prelude::*;
 use gstfacetrack::options::{display, expected};
@@ -105,12 +107,15 @@ fn words(spec: &glib::ParamSpec) -> Vec<String> {
 
 #[test]
 fn flags_have_the_bits_of_the_words_order() {
-    for (name, property) in [("facetrackoverlay", "layers"), ("trackjsonsink", "fields")] {
+    for (name, property, count) in [
+        ("facetrackoverlay", "layers", Layers::WORDS.len()),
+        ("trackjsonsink", "fields", Fields::WORDS.len()),
+    ] {
         let spec = element(name).find_property(property).expect(property);
         let class = glib::FlagsClass::with_type(spec.value_type()).expect("flags");
         let bits: Vec<_> = class.values().iter().map(|value| value.value()).collect();
         assert!(bits.iter().enumerate().all(|(i, bit)| *bit == 1 << i));
-        assert!(!bits.is_empty());
+        assert_eq!(bits.len(), count);
         assert!(expected(&spec).starts_with("any of "));
     }
 }

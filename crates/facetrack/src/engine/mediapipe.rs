@@ -36,7 +36,7 @@ pub(super) use geometry::METRES;
 pub use landmarks::LandmarkDetector;
 pub use load::load;
 pub(super) use load::{load_landmarks, load_mesh};
-pub(super) use mesh::describe as describe_mesh;
+pub(super) use mesh::describe_mesh;
 pub(super) use roi::Roi;
 
 /// Default maximum number of faces. It is the default of the older pipeline of `docs/run.md`; the

@@ -271,5 +271,5 @@ fn both_files_are_on_record() {
         ["face_detection_yunet_2023mar.onnx", "face_landmarker.task"]
     );
     assert_eq!((info.key_points, info.blendshapes.len()), (5, 52));
-    assert!(info.measures.contains(Fields::POSE) && !info.temporal);
+    assert!(info.measures == Fields::POSE && !info.temporal);
 }

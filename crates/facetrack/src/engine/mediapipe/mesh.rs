@@ -9,7 +9,7 @@ use crate::observation::{Fields, LandmarkScheme, Observation};
 use crate::parallel;
 
 /// Describes an engine that measures the mesh with the published bundle, without models.
-pub(crate) fn describe(name: &'static str) -> EngineInfo {
+pub(crate) fn describe_mesh(name: &'static str) -> EngineInfo {
     EngineInfo {
         landmarks: Some(LandmarkScheme::MediaPipe478),
         blendshapes: MEDIAPIPE_CHANNELS.map(str::to_owned).into(),
