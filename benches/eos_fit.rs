@@ -61,7 +61,7 @@ fn measured() -> Result<Faces, Box<dyn Error>> {
             time: Duration::from_nanos(buffer.pts().ok_or("no time")?.nseconds()),
         };
         let thresholds = EngineKind::Eos.thresholds();
-        if let [face] = &engine.finder.find(&frame, &thresholds)?[..]
+        if let [face] = &engine.finder.find(&frame, &thresholds)?.faces[..]
             && let Some(landmarks) = &face.landmarks
         {
             faces.push(landmarks.points.iter().map(|p| [p.x, p.y]).collect());

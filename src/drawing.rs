@@ -12,6 +12,7 @@ use crate::meta::{self, Fit, MetaError, MissingMetaCounter};
 use crate::video::{self, VideoError};
 use facetrack::image::Layout;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
+use facetrack::report::SearchExtent;
 
 /// Reason why nothing is drawn into a frame.
 #[derive(Debug, Error)]
@@ -30,6 +31,37 @@ pub(crate) enum DrawingError {
     Canvas(#[from] CanvasError),
     #[error(transparent)]
     Video(#[from] VideoError),
+    #[error("no caps came before the frame; fix the element that produces such streams")]
+    NoCaps,
+    #[error(
+        "some frames have no FaceTrackMeta: the record that trackjsonload replays has no entry for them, or an element \
+         after facetrack added them"
+    )]
+    SomeAbsent,
+    #[error("{}", remedy(*.0))]
+    Unsearched(SearchExtent),
+}
+
+/// The reason why a frame may show other faces than those of its report, with the remedy.
+fn remedy(search: SearchExtent) -> &'static str {
+    match search {
+        SearchExtent::Whole => "",
+        SearchExtent::Partial => {
+            "facetrack left out faces that it found. Set select=all and tracker=centroid, and name the faces that stay visible in keep"
+        }
+        SearchExtent::Limited => {
+            "facetrack found as many faces as it may report. Set a larger max-faces"
+        }
+        SearchExtent::KnownFaces => {
+            "facetrack looked only near the faces of earlier frames. Set scan-every=1 and a larger max-faces, or use another engine"
+        }
+        SearchExtent::None => {
+            "facetrack did not analyse them. Set inference-interval=1, max-fps=0 and late-frames=analyze, and in a live pipeline put queue leaky=downstream max-size-buffers=1 before facetrack"
+        }
+        SearchExtent::OtherVideo => {
+            "the record that trackjsonload replays may be of another video. Replay the record of this video, or set on-mismatch=ignore of trackjsonload if the warning it posted names no real difference"
+        }
+    }
 }
 
 /// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples

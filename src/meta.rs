@@ -35,7 +35,7 @@ use self::no_analytics as analytics;
 use self::region::Canvas;
 pub use self::track_times::{TrackHistory, TrackTimes};
 use facetrack::model::ModelFile;
-use facetrack::report::{FrameReport, ReportSource};
+use facetrack::report::{FrameReport, ReportSource, SearchExtent};
 pub(crate) use missing::{MissingMetaCounter, asks_for_source, remedy};
 
 /// Version of the layout that is written.
@@ -49,6 +49,9 @@ const ANALYTICS_PIECES: &str = "analytics-pieces";
 
 /// Field: true if a shot begins at the frame.
 const CUT: &str = "cut";
+
+/// Field: extent of the search for faces.
+const SEARCH: &str = "search";
 
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
@@ -198,6 +201,7 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     if report.cut {
         record.set(CUT, true);
     }
+    record.set(SEARCH, report.search.to_string());
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
     record.set("execution-provider", source.execution_provider.as_str());
@@ -231,7 +235,7 @@ fn report_from_structure(
 ) -> Result<FrameReport, MetaError> {
     let faces = (0..record.get::<u32>("faces")? as usize)
         .map(|i| face_from_structure(record.structure(&face_field(i))?))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
     let text = |name| record.get::<String>(name);
     let optional_text = |name| {
         let text = record.optional(name, Fields::get::<String>);
@@ -248,11 +252,14 @@ fn report_from_structure(
         models: models_from_text(&text("models")?).ok_or_else(|| malformed("models"))?,
         options: text("options").unwrap_or_default(),
     };
+    let status = record.named("status")?;
+    let search = record.optional(SEARCH, Fields::named)?;
     Ok(FrameReport {
         width,
         height,
-        status: record.named("status")?,
+        status,
         cut: record.optional(CUT, Fields::get)?.unwrap_or_default(),
+        search: search.unwrap_or_else(|| SearchExtent::of(status, &faces)),
         faces,
         source: Arc::new(source),
     })

@@ -62,7 +62,7 @@ fn direction(element: &gst::Element) -> Option<VideoOrientationMethod> {
 }
 
 /// The orientation of a stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Orientation {
     stream: Option<Turn>,
     container: Option<Turn>,
@@ -81,6 +81,20 @@ impl Orientation {
         self.get()
             .filter(|turn| Some(*turn) != before.as_ref())
             .cloned()
+    }
+
+    /// The rotation that frames at a sink pad still need for display, and the one that was applied
+    /// to them, as in the tag.
+    pub(crate) fn turns_at(&self, pad: &gst::Pad) -> [Option<String>; 2] {
+        let Some(turn) = self.get() else {
+            return [None, None];
+        };
+        let tag = (turn.method != VideoOrientationMethod::Identity).then(|| turn.tag.clone());
+        if turn.is_due_at(pad) {
+            [tag, None]
+        } else {
+            [None, tag]
+        }
     }
 
     /// The rotation that the tags require.

@@ -105,6 +105,12 @@ pub(crate) fn movie_at(pad: &gst::Pad) -> Movie {
     path.map(|path| movie(&path)).unwrap_or_default()
 }
 
+/// The fingerprint of the video file at `pad`, if an element upstream names one.
+pub(crate) fn fingerprint_at(pad: &gst::Pad) -> Option<String> {
+    let path = uri(pad).as_deref().and_then(path)?;
+    container::fingerprint(&mut file::open(&path).ok()?).ok()
+}
+
 /// Reads the description of the video in the file at `path`.
 pub fn movie(path: &Path) -> Movie {
     let read = || container::movie(&mut file::open(path)?);

@@ -62,8 +62,8 @@ fn run(config: &EngineConfig) {
         let image = ImageView::rgb(8, 4, &pixels).expect("a frame");
         let time = std::time::Duration::from_millis(40 * number);
         let frame = Frame { image, time };
-        let faces = engine.finder.find(&frame, &Thresholds::DEFAULT);
-        for face in faces.unwrap_or_default() {
+        let found = engine.finder.find(&frame, &Thresholds::DEFAULT);
+        for face in found.into_iter().flat_map(|found| found.faces) {
             assert_eq!(face.confidence, Some(0.9));
         }
     }

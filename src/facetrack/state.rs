@@ -19,7 +19,7 @@ use crate::video::{self, VideoError};
 use facetrack::engine::{EngineError, Frame, Notice};
 use facetrack::neutral::NeutralEvent;
 use facetrack::profile::Stage;
-use facetrack::report::{FrameReport, FrameStatus};
+use facetrack::report::{FrameReport, FrameStatus, SearchExtent};
 use facetrack::schedule::{Arrival, Candidate, Decision, NOMINAL_PERIOD, Schedule};
 use facetrack::workers::Workers;
 use facetrack_assets::lock::lock;
@@ -385,6 +385,7 @@ impl State {
             height,
             status,
             cut: false,
+            search: SearchExtent::None,
             faces: Vec::new(),
             source: self.engine.analyzer.source().clone(),
         };

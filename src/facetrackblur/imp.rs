@@ -8,11 +8,13 @@
  * the face mesh (#GstFaceTrackBlur:shape), with a margin.
  *
  * Held and predicted faces are covered too. A face that is lost is covered for
- * #GstFaceTrackBlur:hold seconds, in an area that grows by the speed that the face had. Frames that
- * were not analysed follow #GstFaceTrackBlur:unknown: by default, the faces of earlier frames are
- * covered, and the whole frame becomes black if there was no analysed frame within the hold. So
- * frames without facetrack's metadata are black. If a frame with faces cannot be written to, the
- * stream ends with an error.
+ * #GstFaceTrackBlur:hold seconds, in an area that grows by the speed that the face had. A frame
+ * that may show other faces becomes black, and a warning says why: it was not analysed or has no
+ * readable metadata, facetrack found as many faces as it may report, or it left out faces that it
+ * found. #GstFaceTrackBlur:unknown turns this off. If a frame cannot be written to, or the record
+ * that trackjsonload replays may be of another video, the stream ends with an error.
+ *
+ * Pictures, places and data of unknown content are removed from the tags of the stream.
  *
  * The element accepts the same formats as facetrackoverlay, and changes frames in place. Frames in
  * which nothing is covered pass unchanged and without a copy. Each covered area is marked with a
@@ -27,9 +29,9 @@
  * Pixelates faces in two passes, so that a face is covered before it is found for the first time.
  *
  * |[
- * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack ! facetrackblur mode=fill unknown=fill-frame ! videoconvert ! autovideosink sync=false
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue leaky=downstream max-size-buffers=1 ! facetrack late-frames=analyze ! facetrackblur mode=fill ! videoconvert ! autovideosink sync=false
  * ]|
- * Blackens faces in front of a camera, and each frame that was not analysed.
+ * Blackens faces in front of a camera. Frames for whose analysis there is no time are dropped.
  *
  * |[
  * gst-launch-1.0 videotestsrc num-buffers=50 ! facetrack engine=scripted script="face dx=0.01; landmarks" ! facetrackblur mode=blur shape=face ! videoconvert ! pngenc snapshot=true ! filesink location=blurred.png
@@ -44,15 +46,17 @@ use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, GenerateOutputSuccess};
 use gst_base::subclass::prelude::*;
+use gst_video::VideoInfo;
 
+use super::tags;
 use crate::clock::{self, FrameClock};
 use crate::drawing::{self, DrawingError, FrameFormat, Warning, Warnings};
 use crate::meta::{self, FaceTrackMeta, Fit, MetaError};
 use crate::options::{self, BlurSettings, Options};
 use crate::{element, video};
 use facetrack::overlay::Overlay;
-use facetrack::redaction::{Cover, Redactor, Settings};
-use facetrack::report::FrameReport;
+use facetrack::redaction::{self, Cover, Redactor, Settings, Unknown};
+use facetrack::report::{FrameReport, SearchExtent};
 use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
@@ -66,6 +70,8 @@ struct State {
     clock: FrameClock,
     redactor: Redactor,
     overlay: Overlay,
+    /// True if a frame of the stream had readable metadata.
+    has_report: bool,
     warnings: Warnings,
 }
 
@@ -73,32 +79,58 @@ impl State {
     /// Forgets all frames: the next one does not continue them.
     fn reset(&mut self) {
         self.clock.reset();
+        self.has_report = false;
         self.redactor = Redactor::default();
     }
 
-    /// The report on a buffer, in pixels of its frame.
-    fn report(&self, buffer: &gst::BufferRef, fit: Fit) -> Result<FrameReport, MetaError> {
-        let format = self.format.as_ref().ok_or(MetaError::Absent)?;
-        FaceTrackMeta::in_frame(buffer, &format.info, fit)
-    }
-
-    /// Covers a part of the frame in a buffer.
-    fn redact(
+    /// Covers the faces in the frame of a buffer. Returns the reason why the frame may show other
+    /// faces than those that are known, if there is one.
+    ///
+    /// # Errors
+    /// Returns an error if the frame must not leave: it cannot be written to, or its faces are
+    /// those of another video.
+    fn blur(
         &mut self,
         buffer: &mut gst::Buffer,
-        cover: &Cover,
+        running_time: Option<Duration>,
         settings: &Settings,
-    ) -> Result<(), DrawingError> {
-        let Some(format) = &self.format else {
-            return Ok(());
-        };
-        let buffer = buffer.make_mut();
-        format.draw_into(buffer, |canvas| {
-            self.overlay.redact(canvas, cover, settings.mode);
-        })?;
-        meta::redaction::mark(buffer, &format.info, cover);
-        Ok(())
+    ) -> Result<Option<DrawingError>, DrawingError> {
+        let format = self.format.as_ref().ok_or(DrawingError::NoCaps)?;
+        let report = report(buffer, &format.info);
+        let search = redaction::search_of(report.as_ref().ok());
+        if search == SearchExtent::OtherVideo && settings.unknown == Unknown::FillFrame {
+            return Err(DrawingError::Unsearched(search));
+        }
+        let period = clock::period(format.info.fps());
+        let time = self.clock.next(running_time, period);
+        let cover = self.redactor.cover(report.as_ref().ok(), time, settings);
+        if !matches!(&cover, Cover::Regions(regions) if regions.is_empty()) {
+            let buffer = buffer.make_mut();
+            format.draw_into(buffer, |canvas| {
+                self.overlay.redact(canvas, &cover, settings.mode);
+            })?;
+            meta::redaction::mark(buffer, &format.info, &cover);
+        }
+        self.has_report |= report.is_ok();
+        Ok(match report {
+            Err(MetaError::Absent) if self.has_report => Some(DrawingError::SomeAbsent),
+            Err(error) => Some(error.into()),
+            Ok(_) => Some(search)
+                .filter(|it| *it != SearchExtent::Whole)
+                .map(DrawingError::Unsearched),
+        })
     }
+}
+
+/// The report on a buffer, in pixels of its frame. If a scaler has changed the aspect ratio, each
+/// face is where it is between borders and where it is without them.
+fn report(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<FrameReport, MetaError> {
+    let mut report = FaceTrackMeta::in_frame(buffer, info, Fit::Borders)?;
+    let stretched = FaceTrackMeta::in_frame(buffer, info, Fit::Stretch)?;
+    if stretched.faces != report.faces {
+        report.faces.extend(stretched.faces);
+    }
+    Ok(report)
 }
 
 /// The element.
@@ -119,7 +151,7 @@ fn redaction(settings: &BlurSettings) -> Result<Settings, String> {
     let ids = settings.keep.iter().flat_map(|ids| ids.split(','));
     let ids = ids.map(|id| {
         id.trim().parse().map_err(|_| {
-            format!("`keep`: {id:?} is not the id of a face: use numbers separated by commas, such as 1,3")
+            format!("`keep`: {id:?} is not the id of a face, so no face stays visible: use numbers separated by commas, such as 1,3")
         })
     });
     Ok(Settings {
@@ -135,29 +167,20 @@ impl FaceTrackBlur {
             return Ok(buffer);
         }
         let settings = lock(&self.options).settings.clone();
-        let fit = drawing::fit(settings.add_borders);
         // Invalid ids were reported when they were set: all faces are covered.
         let settings = redaction(&settings).unwrap_or(settings.redaction);
-        let mut state = lock(&self.state);
-        let report = state.report(&buffer, fit);
         let running_time = self.running_time(&buffer).map(Duration::from);
-        let format = state.format.as_ref();
-        let period = format.and_then(|format| clock::period(format.info.fps()));
-        let time = state.clock.next(running_time, period);
-        let cover = state.redactor.cover(report.as_ref().ok(), time, &settings);
-        let redacted = match &cover {
-            Cover::Regions(regions) if regions.is_empty() => Ok(()),
-            cover => state.redact(&mut buffer, cover, &settings),
-        };
-        let problem = report.err().map(DrawingError::from);
-        let warning = state.warnings.count(problem.as_ref());
+        let mut state = lock(&self.state);
+        let blurred = state.blur(&mut buffer, running_time, &settings);
+        let problem = blurred.as_ref().ok().and_then(Option::as_ref);
+        let warning = state.warnings.count(problem);
         drop(state);
         self.warn(warning);
-        redacted.map(|()| buffer).map_err(|error| {
+        blurred.map(|_| buffer).map_err(|error| {
             gst::element_imp_error!(
                 self,
                 gst::StreamError::Format,
-                ("a frame with faces cannot be changed: {error}")
+                ("the faces of a frame cannot be covered: {error}")
             );
             gst::FlowError::Error
         })
@@ -175,7 +198,7 @@ impl FaceTrackBlur {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Format,
-                ("The faces are unknown, so that frames are covered as `unknown` says: {why}")
+                ("Frames may show faces that are not known, and are handled as `unknown` says: {why}")
             );
         }
     }
@@ -199,8 +222,13 @@ impl ObjectImpl for FaceTrackBlur {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let set = lock(&self.options).set_checked(id, value, redaction, &*self.obj());
-        if let Err(error) = set {
+        let checked = {
+            let mut options = lock(&self.options);
+            let before = options.settings.keep.clone();
+            options.set_property(id, value);
+            Some(redaction(&options.settings)).filter(|_| options.settings.keep != before)
+        };
+        if let Some(Err(error)) = checked {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
         }
     }
@@ -267,7 +295,7 @@ impl BaseTransformImpl for FaceTrackBlur {
             state.warnings.handle(&event)
         };
         self.warn(warning);
-        self.parent_sink_event(event)
+        self.parent_sink_event(tags::without_pictures_and_places(event))
     }
 
     fn propose_allocation(

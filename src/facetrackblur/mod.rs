@@ -4,6 +4,7 @@
 use gst::glib;
 
 mod imp;
+mod tags;
 
 glib::wrapper! {
     /// Makes tracked faces unrecognisable.

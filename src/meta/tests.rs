@@ -9,7 +9,7 @@ use facetrack::observation::{
     Attributes, Features, FitFailure, Gaze, Gender, HeadPose, Landmark, LandmarkScheme, Landmarks,
     ModelFit, MorphableFit, Observation, Origin, Pupil,
 };
-use facetrack::report::{FrameStatus, TrackedFace};
+use facetrack::report::{FrameStatus, SearchExtent, TrackedFace};
 
 const WIDTH: u32 = 1920;
 const HEIGHT: u32 = 1080;
@@ -175,6 +175,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
             false => FrameStatus::Tracked,
         },
         cut: faces.len() == 1,
+        search: SearchExtent::Whole,
         faces,
         source: source(),
     }

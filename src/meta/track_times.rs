@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use facetrack::geometry::Rect;
     use facetrack::observation::Observation;
-    use facetrack::report::{FrameStatus, ReportSource};
+    use facetrack::report::{FrameStatus, ReportSource, SearchExtent};
 
     fn report(faces: &[(u32, Origin)]) -> FrameReport {
         let tracked = |&(id, origin): &(u32, Origin)| TrackedFace {
@@ -88,6 +88,7 @@ mod tests {
             height: 48,
             status: FrameStatus::Tracked,
             cut: false,
+            search: SearchExtent::Whole,
             faces: faces.iter().map(tracked).collect(),
             source: Arc::new(ReportSource::default()),
         }

@@ -17,8 +17,6 @@ pub(crate) struct BlurSettings {
     /// Without the ids.
     pub redaction: Settings,
     pub keep: Option<String>,
-    #[default(true)]
-    pub add_borders: bool,
 }
 
 impl Defaults for BlurSettings {
@@ -35,8 +33,7 @@ impl Defaults for BlurSettings {
         "hold": redaction.hold, playing, range(0.0, 3600.0, "s") =>
             "How long a face is covered after the last frame that has it",
         "keep": keep, playing => "Ids of faces that stay visible, separated by commas; unset = none",
-        "unknown": redaction.unknown, playing => "Handling of frames that were not analysed",
-        "add-borders": add_borders, playing =>
-            "Value of add-borders of a videoscale between analysis and this element",
+        "unknown": redaction.unknown, playing =>
+            "Handling of frames that may show other faces than those that are known",
     ];
 }

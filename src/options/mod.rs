@@ -34,7 +34,7 @@ pub(crate) use self::facetrackoverlay::OverlaySettings;
 use self::row::rows;
 pub(crate) use self::row::{Reading, Row};
 pub use self::text::{display, expected, parse};
-pub(crate) use self::trackjsonload::{LoadSettings, MatchBy};
+pub(crate) use self::trackjsonload::{LoadSettings, MatchBy, OnMismatch};
 pub(crate) use self::trackjsonsink::{FillBy, Format, JsonSinkSettings};
 pub(crate) use self::trackudpsink::UdpSettings;
 use ::facetrack::engine::EngineKind;

@@ -17,6 +17,14 @@ choice_field! {
     }
 }
 
+choice_field! {
+    /// Handling of a record that may be of another video.
+    pub(crate) enum OnMismatch, "GstTrackJsonLoadMismatch" {
+        Warn = "warn": "post a warning that names the difference, and mark the frames, so that facetrackblur refuses them",
+        Ignore = "ignore": "post the warning only",
+    }
+}
+
 /// Settings of the element.
 #[derive(Debug, Clone, SmartDefault)]
 pub(crate) struct LoadSettings {
@@ -26,6 +34,7 @@ pub(crate) struct LoadSettings {
     #[default(2)]
     pub tolerance: u32,
     pub look_ahead: usize,
+    pub on_mismatch: OnMismatch,
 }
 
 impl Defaults for LoadSettings {
@@ -40,5 +49,7 @@ impl Defaults for LoadSettings {
             "Maximum difference between the times of a buffer and of its recorded frame",
         "look-ahead": look_ahead, range(0.0, 1000.0, "frames") =>
             "Attach each face this number of recorded frames before it appears, as held",
+        "on-mismatch": on_mismatch =>
+            "Handling of a record that may be of another video, or of frames that were turned or cropped",
     ];
 }

@@ -49,7 +49,7 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::replaying::{Replaying, ReplayingError};
+use super::replaying::{Replaying, ReplayingError, Source};
 use crate::meta;
 use crate::options::{self, LoadSettings, Options};
 use crate::{element, shown, stream, video};
@@ -103,6 +103,21 @@ impl TrackJsonLoad {
     fn with(&self, work: impl FnOnce(&mut Replaying)) {
         if let Some(replaying) = lock(&self.state).as_mut() {
             work(replaying);
+        }
+    }
+
+    /// Compares the video with the one of the record, if it has changed, and warns of a difference.
+    fn check_video(&self) {
+        let mut changed = None;
+        self.with(|replaying| changed = replaying.take_unchecked());
+        let Some(orientation) = changed else {
+            return;
+        };
+        let source = Source::before(self.obj().sink_pad(), &orientation);
+        let mut warning = None;
+        self.with(|replaying| warning = replaying.check(source));
+        if let Some(warning) = warning {
+            gst::element_imp_warning!(self, StreamError::Failed, ("{warning}"));
         }
     }
 
@@ -231,6 +246,7 @@ impl BaseTransformImpl for TrackJsonLoad {
                 let (start, duration, continuity) = stream::extent_of_gap(gap);
                 self.with(|replaying| replaying.counter.gap(start, duration, continuity));
             }
+            gst::EventView::Tag(tags) => self.with(|replaying| replaying.read_tags(tags.tag())),
             gst::EventView::Eos(_) => self.warn_unmatched(),
             _ => (),
         }
@@ -254,6 +270,7 @@ impl BaseTransformImpl for TrackJsonLoad {
         &self,
         buffer: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.check_video();
         let segment = self.obj().segment();
         let mut state = lock(&self.state);
         let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;

@@ -4,18 +4,22 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gst::glib;
+use gst::prelude::*;
 use thiserror::Error;
 
 use crate::meta::{FaceTrackMeta, FrameShape, TrackHistory};
-use crate::options::{LoadSettings, MatchBy};
-use crate::shown::Shown;
+use crate::options::{LoadSettings, MatchBy, OnMismatch};
+use crate::orientation::Orientation;
+use crate::shown::{self, Shown};
 use crate::stream::{self, VideoTimes};
 use crate::video;
 use facetrack::replay::matching::{Counter, Frames};
+use facetrack::replay::video::{Difference, Video};
 use facetrack::replay::{LookAhead, Replay, ReplayError, Times};
-use facetrack::report::FrameReport;
+use facetrack::report::{FrameReport, SearchExtent};
 use facetrack_assets::file;
 
 /// Reason why a record can't be replayed. The message names the file.
@@ -46,6 +50,28 @@ const ROUNDING: u64 = 1_000_000;
 /// stream only has other times than the recorded one. Our choice: some damaged frames.
 const MAX_LOST: u64 = 250_000_000;
 
+/// What the elements upstream say of the video that is played.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The rotation that frames still need for display, and the one that was applied to them.
+    turns: [Option<String>; 2],
+    fingerprint: Option<String>,
+    duration: Option<Duration>,
+}
+
+impl Source {
+    /// Asks the elements before `pad`. The caller must hold no lock.
+    pub(super) fn before(pad: &gst::Pad, orientation: &Orientation) -> Self {
+        Self {
+            turns: orientation.turns_at(pad),
+            fingerprint: shown::fingerprint_at(pad),
+            duration: pad
+                .peer_query_duration::<gst::ClockTime>()
+                .map(Duration::from),
+        }
+    }
+}
+
 /// A record that is being replayed.
 pub(super) struct Replaying {
     path: PathBuf,
@@ -63,10 +89,18 @@ pub(super) struct Replaying {
     /// True if `times` has the scale of the record.
     is_aligned: bool,
     match_by: MatchBy,
+    on_mismatch: OnMismatch,
+    /// True if the video that is played differs from the one of the record.
+    is_other_video: bool,
+    /// True if the video has to be compared with the one of the record.
+    is_unchecked: bool,
+    orientation: Orientation,
     /// Tolerance, ns.
     tolerance: u64,
     /// Shape of the stream's frames.
     video: FrameShape,
+    /// Frames per second by the caps.
+    fps: Option<f64>,
     /// Times since which the faces have been seen in this pass through the file.
     history: TrackHistory,
 }
@@ -92,8 +126,13 @@ impl Replaying {
             is_aligned: false,
             times: VideoTimes::default(),
             match_by: settings.match_by,
+            on_mismatch: settings.on_mismatch,
+            is_other_video: false,
+            is_unchecked: true,
+            orientation: Orientation::default(),
             tolerance: u64::from(settings.tolerance) * 1_000_000,
             video: FrameShape::square(0, 0),
+            fps: None,
             history: TrackHistory::default(),
         })
     }
@@ -121,7 +160,41 @@ impl Replaying {
         if let Some(ratio) = stream.and_then(|stream| stream.get("pixel-aspect-ratio").ok()) {
             self.video.pixel_aspect_ratio = ratio;
         }
-        self.counter.set_rate(video::rate(caps));
+        let rate = video::rate(caps);
+        self.counter.set_rate(rate);
+        self.fps = rate.map(|(frames, seconds)| f64::from(frames) / f64::from(seconds));
+        self.is_unchecked = true;
+    }
+
+    /// Takes the orientation from a list of tags.
+    pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
+        self.is_unchecked |= self.orientation.update(tags).is_some();
+    }
+
+    /// The orientation of the stream, once after each change of the video.
+    pub(super) fn take_unchecked(&mut self) -> Option<Orientation> {
+        std::mem::take(&mut self.is_unchecked).then(|| self.orientation.clone())
+    }
+
+    /// Compares the video that is played with the video of the record. Returns a warning that names
+    /// the difference.
+    pub(super) fn check(&mut self, source: Source) -> Option<String> {
+        let FrameShape { width, height, .. } = self.video;
+        let [orientation, turned] = source.turns;
+        let played = Video {
+            size: (width > 0 && height > 0).then_some((width, height)),
+            pixel_aspect_ratio: Some(self.video.pixel_stretch().unwrap_or(1.0)),
+            orientation,
+            turned,
+            fingerprint: source.fingerprint,
+            fps: self.fps.filter(|fps| *fps > 0.0),
+            duration: source.duration,
+        };
+        let difference = self.replay.video().difference(&played);
+        self.is_other_video = difference.is_some();
+        let path = self.path.display();
+        let remedy = difference.as_ref().map(remedy)?;
+        difference.map(|it| format!("{path} may be a record of another video: {it}. {remedy}"))
     }
 
     /// Begins a segment. Only the segment of a seek changes the position in the record; other
@@ -185,7 +258,15 @@ impl Replaying {
         };
         let size = (self.video.width, self.video.height);
         let report = self.look_ahead.report(&mut self.replay, place, size);
-        report.map_err(|error| ReplayingError::Content(self.path.clone(), error))
+        let mut report =
+            report.map_err(|error| ReplayingError::Content(self.path.clone(), error))?;
+        if let Some(report) = &mut report
+            && self.is_other_video
+            && self.on_mismatch == OnMismatch::Warn
+        {
+            report.search = SearchExtent::OtherVideo;
+        }
+        Ok(report)
     }
 
     /// Time of a frame in a record whose times count from the stream time `start`, ns.
@@ -238,6 +319,19 @@ impl Replaying {
             (MatchBy::Pts, pts) => self.frames.at(pts?, self.tolerance),
             (MatchBy::Auto | MatchBy::Frame, _) => self.frames.numbered(number),
         }
+    }
+}
+
+/// The remedy for a difference of the videos.
+fn remedy(difference: &Difference) -> &'static str {
+    match difference {
+        Difference::Turned { .. } => {
+            "Put videoflip video-direction=auto before trackjsonload, or remove it, as in the pipeline that recorded the file"
+        }
+        Difference::Size { .. } | Difference::Pixels { .. } => {
+            "Remove elements that scale, crop or turn the frames, or record the file again"
+        }
+        _ => "Set location to the record of this video, or record it again",
     }
 }
 

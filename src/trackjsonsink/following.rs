@@ -112,10 +112,10 @@ impl Following {
         }
     }
 
-    /// Returns the rotation that frames at `pad` still need for display, as in the tag.
-    pub(super) fn orientation(&self, pad: &gst::Pad) -> Option<String> {
-        let turn = self.orientation.get()?;
-        turn.is_due_at(pad).then(|| turn.tag.clone())
+    /// Returns the rotation that frames at `pad` still need for display, and the one that was
+    /// applied to them, as in the tag.
+    pub(super) fn turns(&self, pad: &gst::Pad) -> [Option<String>; 2] {
+        self.orientation.turns_at(pad)
     }
 
     /// Time at which the video should end, by its segment or a tag, else at which the longest track

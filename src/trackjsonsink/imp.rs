@@ -433,9 +433,10 @@ impl BaseSinkImpl for TrackJsonSink {
         let path = self.video_path();
         let is_live = upstream::is_live(self.obj().sink_pad());
         let movie = shown::movie_at(self.obj().sink_pad());
+        let fingerprint = shown::fingerprint_at(self.obj().sink_pad());
         if let State::Recording(recording) = &mut *lock(&self.state) {
             recording.following.shown.set_movie(movie);
-            recording.set_caps(caps, is_live, path);
+            recording.set_caps(caps, is_live, path, fingerprint);
         }
         Ok(())
     }

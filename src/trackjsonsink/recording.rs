@@ -107,8 +107,14 @@ impl Recording {
     }
 
     /// Takes rate and size from the stream's caps. `path` names the video, unless the user has done
-    /// so.
-    pub(super) fn set_caps(&mut self, caps: &gst::CapsRef, is_live: bool, path: Option<String>) {
+    /// so; `fingerprint` is the one of its file.
+    pub(super) fn set_caps(
+        &mut self,
+        caps: &gst::CapsRef,
+        is_live: bool,
+        path: Option<String>,
+        fingerprint: Option<String>,
+    ) {
         let rate = video::rate(caps);
         self.timeline.set_rate(rate);
         self.following.is_live = is_live;
@@ -126,6 +132,7 @@ impl Recording {
         if let (Some(path), None) = (path, &self.config.settings.video_path) {
             metadata.video_path = path;
         }
+        metadata.video_fingerprint = fingerprint;
     }
 
     /// Begins a segment.
@@ -145,7 +152,9 @@ impl Recording {
     /// Takes what a list of tags says of the frames at `pad`.
     pub(super) fn read_tags(&mut self, tags: &gst::TagListRef, pad: &gst::Pad) {
         self.following.read_tags(tags);
-        self.record.metadata_mut().orientation = self.following.orientation(pad);
+        let [orientation, turned] = self.following.turns(pad);
+        let metadata = self.record.metadata_mut();
+        (metadata.orientation, metadata.turned) = (orientation, turned);
     }
 
     /// Records a buffer that counts, and the missing frames before it. `may_drop` is true if this

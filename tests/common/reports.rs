@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use facetrack::model::ModelFile;
-use facetrack::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use facetrack::report::{FrameReport, FrameStatus, ReportSource, SearchExtent, TrackedFace};
 use gstfacetrack::meta::FaceTrackMeta;
 
 /// A report on a frame of 1280×720.
@@ -23,6 +23,7 @@ pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameR
             false => FrameStatus::Tracked,
         },
         cut: false,
+        search: SearchExtent::Whole,
         faces,
         source: Arc::new(ReportSource {
             engine: "handmade".into(),

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use facetrack::engine::{Engine, EngineInfo, Frame, Thresholds};
+use facetrack::engine::{Engine, EngineInfo, Found, Frame, Thresholds};
 use facetrack::geometry::Rect;
 use facetrack::{EngineError, ImageView, Observation, Tracker};
 
@@ -27,21 +27,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn find(frame: &Frame<'_>, _: &Thresholds) -> Result<Vec<Observation>, EngineError> {
+fn find(frame: &Frame<'_>, _: &Thresholds) -> Result<Found, EngineError> {
     let plane = frame.image.planes()[0];
     let is_bright = |index: &usize| plane.data[3 * index] > 127;
     let bright: Vec<_> = (0..SIDE * SIDE).filter(is_bright).collect();
     let (Some(first), Some(last)) = (bright.first(), bright.last()) else {
-        return Ok(Vec::new());
+        return Ok(Found::all(Vec::new()));
     };
     let [left, top, right, bottom] =
         [first % SIDE, first / SIDE, last % SIDE + 1, last / SIDE + 1].map(|side| side as f32);
-    Ok(vec![Observation::from_bbox(Rect {
+    Ok(Found::all(vec![Observation::from_bbox(Rect {
         x: left,
         y: top,
         width: right - left,
         height: bottom - top,
-    })])
+    })]))
 }
 
 /// A bright square on black.

@@ -19,7 +19,7 @@ use super::blendshape::Blendshapes;
 use super::cuts::{CutDetector, OnCut};
 use super::device::Placement;
 use super::engine::{
-    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Frame,
+    Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Found, Frame,
     FrameOutline, Notice, Thresholds, Wanted,
 };
 use super::gain::Gains;
@@ -29,7 +29,9 @@ use super::motion::{self, Motion};
 use super::neutral::{NeutralPose, NeutralSettings};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
-use super::report::{FrameReport, FrameStatus, ReportSource, TrackedFace, options_text};
+use super::report::{
+    FrameReport, FrameStatus, ReportSource, SearchExtent, TrackedFace, options_text,
+};
 use super::selection::{Select, Selection, Selector};
 use super::smoothing::{LandmarkSmoother, OneEuro};
 use super::tracker::{IdTracker, TrackerConfig};
@@ -127,7 +129,7 @@ struct Memory {
 #[derive(Debug, Clone)]
 pub struct Detections {
     frame: FrameOutline,
-    faces: Vec<Observation>,
+    found: Found,
     source: Arc<ReportSource>,
     /// Number of the shot in [`Beginning`].
     shot: u64,
@@ -156,10 +158,10 @@ impl DetectJob {
     ) -> Result<Detections, EngineError> {
         let start = Instant::now();
         let find = || finder.find(frame, &self.thresholds);
-        let faces = self.profile.time_search(find)?;
+        let found = self.profile.time_search(find)?;
         Ok(Detections {
             frame: frame.outline(),
-            faces,
+            found,
             source: self.source,
             shot: self.beginning.shot,
             cost: self.beginning.cost + start.elapsed(),
@@ -286,24 +288,29 @@ impl Analyzer {
     ///
     /// # Errors
     /// Returns the errors of the engine's completer.
-    pub fn complete(&mut self, found: Detections) -> Result<FrameReport, EngineError> {
+    pub fn complete(&mut self, detections: Detections) -> Result<FrameReport, EngineError> {
         let start = Instant::now();
-        let cut = found.shot != self.shot;
+        let cut = detections.shot != self.shot;
         if cut {
             self.engine.completer.reset();
             self.end_faces();
             self.neutral.forget_faces();
         }
-        let frame = &found.frame;
+        let frame = &detections.frame;
         self.last_faces = None;
         let profile = self.profile.clone();
+        let Found { faces, mut search } = detections.found;
+        let found = faces.len();
         let (ids, faces) = profile.time(Stage::Track, || {
-            let ids = self.tracker.assign(&found.faces, frame.time);
+            let ids = self.tracker.assign(&faces, frame.time);
             self.forget_ended();
-            let known = std::iter::zip(ids, found.faces).filter_map(|(id, face)| Some((id?, face)));
+            let known = std::iter::zip(ids, faces).filter_map(|(id, face)| Some((id?, face)));
             let (ids, faces) = known.unzip();
             self.select(ids, faces, frame)
         });
+        if faces.len() < found {
+            search = search.max(SearchExtent::Partial);
+        }
         self.engine.completer.begin_frame(&faces);
         let mut faces: Vec<_> = std::iter::zip(ids, faces)
             .map(|(id, face)| TrackedFace { id, face })
@@ -312,11 +319,12 @@ impl Analyzer {
         profile.time(Stage::Complete, || self.complete_faces(&mut faces, frame))?;
         self.update_motion(&faces, frame.time);
         self.last_faces = Some(faces.clone());
-        self.shot = found.shot;
-        profile.add(Stage::Total, found.cost + start.elapsed());
-        let source = found.source;
+        self.shot = detections.shot;
+        profile.add(Stage::Total, detections.cost + start.elapsed());
+        let source = detections.source;
         Ok(FrameReport {
             cut,
+            search,
             ..report(frame, faces, FrameStatus::NoFace, source)
         })
     }
@@ -543,6 +551,7 @@ fn report(
             FrameStatus::Tracked
         },
         cut: false,
+        search: SearchExtent::None,
         faces,
         source,
     }

@@ -12,6 +12,7 @@ use super::device::Refusal;
 use super::image::ImageView;
 use super::model::{ModelError, ModelFile, Opener, Runtimes};
 use super::observation::{Fields, LandmarkScheme, Observation};
+use super::report::SearchExtent;
 use crate::words::choices;
 pub use crate::words::kebab;
 
@@ -107,7 +108,7 @@ impl Engine {
     /// # Errors
     /// Returns the errors of the finder and of the completer.
     pub fn look(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
-        let mut faces = self.finder.find(frame, thresholds)?;
+        let mut faces = self.finder.find(frame, thresholds)?.faces;
         self.completer.begin_frame(&faces);
         let frame = frame.outline();
         for (id, face) in (1..).zip(&mut faces) {
@@ -124,14 +125,43 @@ impl Engine {
     }
 }
 
+/// The faces that were found in a frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<T = Observation> {
+    /// The faces, best first; empty if there are none.
+    pub faces: Vec<T>,
+    /// Extent of the search.
+    pub search: SearchExtent,
+}
+
+impl<T> Found<T> {
+    /// All faces of a frame.
+    pub fn all(faces: Vec<T>) -> Self {
+        Self {
+            faces,
+            search: SearchExtent::Whole,
+        }
+    }
+
+    /// The first `max` of all faces of a frame.
+    pub fn first(mut faces: Vec<T>, max: usize) -> Self {
+        let search = if faces.len() > max {
+            SearchExtent::Limited
+        } else {
+            SearchExtent::Whole
+        };
+        faces.truncate(max);
+        Self { faces, search }
+    }
+}
+
 /// Finds faces in frames.
 pub trait Finder: Send {
-    /// Faces in `frame`, best first; an empty list when there are none. Finders without thresholds
-    /// ignore those.
+    /// The faces in `frame`. Finders without thresholds ignore those.
     ///
     /// # Errors
     /// Returns [`EngineError::Model`] when a network fails to run.
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>>;
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found>;
 
     /// Returns true if the finder keeps nothing from frame to frame, so that frames may be searched
     /// in any order, and in parallel by several finders of the engine.
@@ -154,9 +184,9 @@ pub trait Finder: Send {
 /// Makes a closure a finder that keeps nothing from frame to frame.
 impl<F> Finder for F
 where
-    F: FnMut(&Frame<'_>, &Thresholds) -> Result<Vec<Observation>> + Send,
+    F: FnMut(&Frame<'_>, &Thresholds) -> Result<Found> + Send,
 {
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found> {
         self(frame, thresholds)
     }
 

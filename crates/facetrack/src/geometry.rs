@@ -101,6 +101,12 @@ impl Rect {
         self.y + self.height
     }
 
+    /// Returns true if all edges are finite, and width and height are positive.
+    pub fn has_extent(&self) -> bool {
+        let edges = [self.x, self.y, self.right(), self.bottom()];
+        edges.iter().all(|edge| edge.is_finite()) && self.width > 0.0 && self.height > 0.0
+    }
+
     /// Width times height; 0 for an inverted rectangle.
     pub fn area(&self) -> f32 {
         self.width.max(0.0) * self.height.max(0.0)

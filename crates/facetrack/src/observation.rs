@@ -157,6 +157,13 @@ pub enum Origin {
     Predicted,
 }
 
+impl Origin {
+    /// Returns true if the face was found in its frame.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Self::Detected | Self::Tracked)
+    }
+}
+
 /// Order and number of landmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]

@@ -4,7 +4,7 @@
 //! A face is covered where its frame has it, also if it was held or predicted there. A face that is
 //! not in a frame any more is covered for [`Settings::hold`], in an area that grows in all
 //! directions by the speed that the face had. A hard cut does not end this, because a flash can
-//! look like one. Frames that were not analysed follow [`Unknown`].
+//! look like one. Frames that may show further faces follow [`Unknown`].
 //!
 //! Regions are convex polygons; [`Overlay::redact`](crate::overlay::Overlay::redact) covers them.
 
@@ -17,8 +17,8 @@ use smart_default::SmartDefault;
 
 use crate::geometry::Point;
 use crate::motion::Motion;
-use crate::observation::{Observation, Origin};
-use crate::report::{FrameReport, FrameStatus, TrackedFace};
+use crate::observation::Observation;
+use crate::report::{FrameReport, SearchExtent, TrackedFace};
 use crate::words::choices;
 
 choices! {
@@ -40,11 +40,10 @@ choices! {
 }
 
 choices! {
-    /// Handling of frames that were not analysed.
+    /// Handling of frames that may show faces which are not in their report.
     pub enum Unknown, words redaction_unknown_words {
-        Previous = "previous": "cover the faces of earlier frames; fill the whole frame if the last analysed frame is more than `hold` ago, and before the first one",
         FillFrame = "fill-frame": "fill the whole frame",
-        Pass = "pass": "cover the faces of earlier frames for `hold`; after that, faces are visible",
+        Pass = "pass": "cover only the faces that are known: others are visible",
     }
 }
 
@@ -66,7 +65,7 @@ pub struct Settings {
     pub hold: f32,
     /// Ids of faces that are not covered.
     pub keep: BTreeSet<u32>,
-    /// Handling of frames that were not analysed.
+    /// Handling of frames that may show further faces.
     pub unknown: Unknown,
 }
 
@@ -90,7 +89,11 @@ pub enum Cover {
     Regions(Vec<Region>),
 }
 
-/// A face that is being covered.
+/// A face that is being covered, by its id and its number among the faces of a frame that have this
+/// id. In a damaged record there may be several.
+type Key = (u32, usize);
+
+/// State of a face that is being covered.
 #[derive(Debug)]
 struct Known {
     region: Region,
@@ -103,9 +106,7 @@ struct Known {
 /// Decides what to cover in the frames of a stream.
 #[derive(Debug, Default)]
 pub struct Redactor {
-    faces: BTreeMap<u32, Known>,
-    /// Time of the last analysed frame.
-    analyzed: Option<Duration>,
+    faces: BTreeMap<Key, Known>,
 }
 
 impl Redactor {
@@ -117,14 +118,15 @@ impl Redactor {
         time: Duration,
         settings: &Settings,
     ) -> Cover {
-        for face in report.into_iter().flat_map(|report| &report.faces) {
-            self.see(face, time, settings);
+        let mut counts = BTreeMap::new();
+        for TrackedFace { id, face } in report.into_iter().flat_map(|report| &report.faces) {
+            let number = counts.entry(*id).or_insert(0);
+            self.see((*id, *number), face, time, settings);
+            *number += 1;
         }
         self.faces
             .retain(|_, known| is_recent(known.seen, time, settings));
-        if report.is_some_and(is_analyzed) {
-            self.analyzed = Some(time);
-        } else if self.fills_frame(time, settings) {
+        if search_of(report) != SearchExtent::Whole && settings.unknown == Unknown::FillFrame {
             return Cover::Frame;
         }
         let covered = self.faces.values();
@@ -132,20 +134,19 @@ impl Redactor {
         Cover::Regions(covered.map(|known| known.at(time)).collect())
     }
 
-    /// Takes note of a face. One without a finite position keeps its last one.
-    fn see(&mut self, tracked: &TrackedFace, time: Duration, settings: &Settings) {
-        let TrackedFace { id, face } = tracked;
-        if !has_position(face) {
+    /// Takes note of a face. One without a position keeps its last one.
+    fn see(&mut self, key: Key, face: &Observation, time: Duration, settings: &Settings) {
+        if !has_extent(face) {
             return;
         }
-        let before = self.faces.get(id).and_then(|known| known.motion);
-        let motion = if is_measured(face) {
+        let before = self.faces.get(&key).and_then(|known| known.motion);
+        let motion = if face.origin.is_measured() {
             Some(Motion::measured(before.as_ref(), face, time))
         } else {
             before
         };
         let region = Region {
-            id: *id,
+            id: key.0,
             outline: outline::of(face, settings.shape, settings.margin),
             cell: face.bbox.width.max(face.bbox.height) / settings.cells.max(1) as f32,
         };
@@ -154,18 +155,21 @@ impl Redactor {
             motion,
             seen: time,
         };
-        self.faces.insert(*id, known);
+        self.faces.insert(key, known);
     }
+}
 
-    fn fills_frame(&self, time: Duration, settings: &Settings) -> bool {
-        match settings.unknown {
-            Unknown::Previous => self
-                .analyzed
-                .is_none_or(|at| !is_recent(at, time, settings)),
-            Unknown::FillFrame => true,
-            Unknown::Pass => false,
-        }
-    }
+/// Extent of the search for the faces of a frame. A face without a position counts as not reported.
+pub fn search_of(report: Option<&FrameReport>) -> SearchExtent {
+    let Some(report) = report else {
+        return SearchExtent::None;
+    };
+    let least = if report.faces.iter().all(|it| has_extent(&it.face)) {
+        SearchExtent::of(report.status, &[])
+    } else {
+        SearchExtent::Partial
+    };
+    report.search.max(least)
 }
 
 impl Known {
@@ -181,26 +185,13 @@ impl Known {
     }
 }
 
-/// Whether a time is at most the hold ago.
+/// Returns true if a time is at most the hold ago.
 fn is_recent(at: Duration, now: Duration, settings: &Settings) -> bool {
     now.saturating_sub(at).as_secs_f32() <= settings.hold
 }
 
-/// Whether the faces of a frame are known.
-fn is_analyzed(report: &FrameReport) -> bool {
-    let is_analyzed = matches!(report.status, FrameStatus::Tracked | FrameStatus::NoFace);
-    is_analyzed && report.faces.iter().all(|it| has_position(&it.face))
-}
-
-fn is_measured(face: &Observation) -> bool {
-    matches!(face.origin, Origin::Detected | Origin::Tracked)
-}
-
-fn has_position(face: &Observation) -> bool {
-    let bbox = &face.bbox;
-    [bbox.x, bbox.y, bbox.width, bbox.height]
-        .iter()
-        .all(|side| side.is_finite())
+fn has_extent(face: &Observation) -> bool {
+    face.bbox.has_extent()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ mod lines;
 mod look_ahead;
 #[doc(hidden)]
 pub mod matching;
+#[doc(hidden)]
+pub mod video;
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;

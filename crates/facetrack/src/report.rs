@@ -25,6 +25,8 @@ pub struct FrameReport {
     pub status: FrameStatus,
     /// True if the frame is the first one of a shot after a hard cut.
     pub cut: bool,
+    /// Whether the faces are all faces that the engine can find in the frame.
+    pub search: SearchExtent,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,
     /// The engine and models of the report; shared by all frames of a stream.
@@ -49,6 +51,55 @@ pub enum FrameStatus {
 }
 
 display_as_serialized!(FrameStatus);
+
+/// Extent of the search for faces in a frame, from the widest one. Only [`SearchExtent::Whole`] excludes
+/// that the frame shows a face that is not reported, as far as the engine can find it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchExtent {
+    /// The whole frame was searched, and every face that was found is reported.
+    #[default]
+    Whole,
+    /// Faces were found that are not reported: they are not selected, or the tracker waits for
+    /// another frame that shows them.
+    Partial,
+    /// As many faces were found as the engine may report, so there may be more.
+    Limited,
+    /// Only the neighbourhoods of the faces of earlier frames were searched.
+    KnownFaces,
+    /// The frame was not searched: its faces, if any, are those of earlier frames.
+    None,
+    /// The report may have been made of another video, or of frames of another shape.
+    OtherVideo,
+}
+
+display_as_serialized!(SearchExtent);
+
+impl SearchExtent {
+    /// The extent that follows from the status and the faces of a frame, where none is stated.
+    pub fn of(status: FrameStatus, faces: &[TrackedFace]) -> Self {
+        let is_analysed = matches!(status, FrameStatus::Tracked | FrameStatus::NoFace);
+        let is_older = |face: &TrackedFace| !face.face.origin.is_measured();
+        if is_analysed && !faces.iter().any(is_older) {
+            Self::Whole
+        } else {
+            Self::None
+        }
+    }
+}
 
 /// A face with an identity.
 #[derive(Debug, Clone, PartialEq)]

@@ -130,11 +130,11 @@ pub fn assemble(
     };
     // Faces have the measured landmarks until the fit replaces them.
     let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
-        let mut faces = faces.find(&frame.image, thresholds)?;
-        for face in &mut faces {
+        let mut found = faces.find(&frame.image, thresholds)?;
+        for face in &mut found.faces {
             face.landmarks = face.landmarks.as_ref().and_then(ibug::from_mesh);
         }
-        Ok(faces)
+        Ok(found)
     };
     Engine::new(info, finder, fitting)
 }

@@ -20,13 +20,14 @@ use std::mem;
 use std::time::Duration;
 
 use super::{
-    Engine, EngineConfig, EngineEntry, EngineInfo, Finder, Frame, Result, RunningMode, Setting,
-    Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineInfo, Finder, Found, Frame, Result, RunningMode,
+    Setting, Thresholds,
 };
 use crate::model::{ModelError, ModelFile};
 use crate::observation::{Observation, Origin};
 use crate::parallel;
 use crate::profile;
+use crate::report::SearchExtent;
 use detector::Detector;
 use landmarks::Face;
 use mesh::MeshReader;
@@ -124,8 +125,13 @@ impl Finder for MediaPipe {
         self.running_mode == RunningMode::Image
     }
 
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found> {
         let rois = self.regions(frame, thresholds)?;
+        let search = if rois.len() < self.max_faces {
+            SearchExtent::Whole
+        } else {
+            SearchExtent::Limited
+        };
         let faces = parallel::map(&mut self.landmarks, rois, |landmarks, roi| {
             let face = landmarks.measure(&frame.image, &roi.rect, thresholds.presence)?;
             Ok::<_, ModelError>(face.and_then(|face| with_next_region(face, roi.origin)))
@@ -136,7 +142,7 @@ impl Finder for MediaPipe {
         }
         let score = |face: &Observation| face.confidence.unwrap_or_default();
         faces.sort_by(|a, b| score(b).total_cmp(&score(a)));
-        Ok(faces)
+        Ok(Found { faces, search })
     }
 
     fn reset(&mut self) {

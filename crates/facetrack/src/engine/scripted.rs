@@ -28,8 +28,8 @@ use nalgebra::{Matrix3, Vector3};
 use smart_default::SmartDefault;
 
 use super::{
-    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Finder, Frame,
-    FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
+    Completer, Context, Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Finder, Found,
+    Frame, FrameOutline, Notice, Result, RunningMode, Setting, Thresholds,
 };
 use crate::blendshape::{Blendshapes, MEDIAPIPE_CHANNELS};
 use crate::geometry::{Point, Rect};
@@ -279,7 +279,7 @@ impl Scripted {
 }
 
 impl Finder for Scripted {
-    fn find(&mut self, frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Vec<Observation>> {
+    fn find(&mut self, frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Found> {
         self.number += 1;
         thread::sleep(self.script.slow);
         #[cfg(feature = "test-faults")]
@@ -287,13 +287,12 @@ impl Finder for Scripted {
         let faces = self.script.faces.iter();
         let faces = faces
             .filter(|face| (face.from..=face.to).contains(&self.number))
-            .take(self.max_faces)
             .map(|face| self.observe(face.bbox(self.number, &frame.outline())))
             .collect();
         if self.running_mode == RunningMode::Video {
             self.origin = Origin::Tracked;
         }
-        Ok(faces)
+        Ok(Found::first(faces, self.max_faces))
     }
 
     fn reset(&mut self) {
@@ -380,7 +379,8 @@ mod tests {
         let image = ImageView::rgb(100, 50, &pixels).expect("100×50");
         let time = Duration::ZERO;
         let frame = Frame { image, time };
-        engine.finder.find(&frame, &Thresholds::DEFAULT)
+        let found = engine.finder.find(&frame, &Thresholds::DEFAULT);
+        found.map(|found| found.faces)
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::*;
 use crate::blendshape::Blendshapes;
 use crate::observation::{Landmark, LandmarkScheme, Landmarks, Origin};
+use crate::report::SearchExtent;
 
 /// A face of 100 px whose left edge is at `x`.
 fn face(id: u32, x: f32) -> TrackedFace {
@@ -21,6 +22,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
             FrameStatus::Tracked
         },
         cut: false,
+        search: SearchExtent::Whole,
         faces,
         source: Arc::default(),
     }

@@ -230,7 +230,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::report::ReportSource;
+    use crate::report::{ReportSource, SearchExtent};
 
     #[test]
     fn the_lines_about_the_stream_state_what_is_known() {
@@ -244,6 +244,7 @@ mod tests {
             height: 360,
             status: FrameStatus::Tracked,
             cut: false,
+            search: SearchExtent::Whole,
             faces: Vec::new(),
             source: Arc::new(source),
         };

@@ -11,7 +11,7 @@ use crate::image::{ColorMatrix, ColorModel, ColorRange, Colorimetry, Component, 
 use crate::observation::{
     Gaze, HeadPose, Landmark, LandmarkScheme, Landmarks, Observation, Origin, Pupil,
 };
-use crate::report::{FrameStatus, ReportSource, TrackedFace};
+use crate::report::{FrameStatus, ReportSource, SearchExtent, TrackedFace};
 
 const STYLE: Style = Style {
     layers: Layers::BOXES,
@@ -192,6 +192,7 @@ fn report(faces: Vec<Observation>) -> FrameReport {
         height: 120,
         status: FrameStatus::Tracked,
         cut: false,
+        search: SearchExtent::Whole,
         faces: faces.map(|(face, id)| TrackedFace { id, face }).collect(),
         source: Arc::new(ReportSource {
             engine: "an engine".to_owned(),

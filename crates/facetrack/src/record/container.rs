@@ -11,6 +11,8 @@ mod movie;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
+use sha2::{Digest, Sha256};
+
 pub use movie::{Edit, Movie, movie};
 
 /// Maximum number of boxes that are read; a fragmented file has two for each fragment.
@@ -40,6 +42,31 @@ const TS_SYNC: u8 = 0x47;
 
 /// Number of packets whose sync byte is checked to recognise a transport stream.
 const TS_PROBED: u64 = 4;
+
+/// Bytes at the beginning and at the end of a file that its fingerprint depends on.
+const FINGERPRINT_PART: u64 = 64 << 10;
+
+/// A short text that differs for different video files, but for copies of a file: the number of its
+/// bytes and a hash of its beginning and end.
+///
+/// # Errors
+/// Returns an error if reading fails.
+pub fn fingerprint(file: &mut (impl Read + Seek)) -> io::Result<String> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut hash = Sha256::new();
+    for start in [0, length.saturating_sub(FINGERPRINT_PART)] {
+        file.seek(SeekFrom::Start(start))?;
+        let mut part = Vec::new();
+        file.take(FINGERPRINT_PART).read_to_end(&mut part)?;
+        hash.update(&part);
+    }
+    let digits = hash.finalize();
+    let digits: String = digits[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Ok(format!("{length}-{digits}"))
+}
 
 /// Length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -33,6 +33,10 @@ pub struct Metadata {
     pub variable_rate: bool,
     /// Rotation that the frames still need for display, as in the tag `image-orientation`.
     pub orientation: Option<String>,
+    /// Rotation that was applied to the frames, as in this tag.
+    pub turned: Option<String>,
+    /// [`fingerprint`](super::container::fingerprint) of the video file; `None` for other sources.
+    pub video_fingerprint: Option<String>,
     /// Width of a pixel divided by its height in the analysed frames; `None` for square pixels.
     pub pixel_aspect_ratio: Option<f64>,
     /// Stream time of a frame with the time 0, ns.

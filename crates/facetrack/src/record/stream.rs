@@ -4,7 +4,7 @@
 use std::io;
 
 use super::metadata::Metadata;
-use crate::report::{FrameReport, FrameStatus, TrackedFace};
+use crate::report::{FrameReport, FrameStatus, SearchExtent, TrackedFace};
 
 /// One frame of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,9 @@ pub struct FrameRecord<'a> {
     pub status: FrameStatus,
     /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
     pub cut: bool,
-    /// Faces in any order; those without a finite position are left out.
+    /// See [`FrameReport::search`](crate::report::FrameReport::search).
+    pub search: SearchExtent,
+    /// Faces in any order; those without a position are left out.
     pub faces: &'a [TrackedFace],
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
     /// in the metadata.
@@ -31,6 +33,7 @@ impl<'a> FrameRecord<'a> {
             pts,
             status: report.status,
             cut: report.cut,
+            search: report.search,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),
@@ -43,6 +46,7 @@ impl<'a> FrameRecord<'a> {
             pts,
             status,
             cut: false,
+            search: SearchExtent::None,
             faces: &[],
             size: None,
             engine: None,

@@ -28,7 +28,7 @@ use super::metadata::Metadata;
 use super::profile::BlendshapeProfile;
 use super::stream::{FrameRecord, Stream, Totals};
 use crate::observation::Fields;
-use crate::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use crate::report::{FrameReport, FrameStatus, ReportSource, SearchExtent, TrackedFace};
 
 impl FrameReport {
     /// The frame as JSON with all measurements, as frame 1 of a record without times.
@@ -107,6 +107,14 @@ pub(crate) struct Frame<'a> {
     /// was changed.
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
     tracking_engine: Option<Cow<'a, str>>,
+    /// Extent of the search for faces; absent if the whole frame was searched, or not analysed by
+    /// its status. If it is not whole, the frame may show faces that are not listed. partial: faces were found that are not listed, because of select, or
+    /// because the tracker waits for another frame that shows them. limited: as many faces were
+    /// found as max-faces allows. known-faces: only the neighbourhoods of earlier faces were
+    /// searched. none: not searched; the faces are held or predicted. other-video: the record that
+    /// was replayed may be of another video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    search: Option<SearchExtent>,
 }
 
 impl<'a> Frame<'a> {
@@ -117,15 +125,18 @@ impl<'a> Frame<'a> {
         let source = stream.metadata.source.as_ref();
         let engine = source.map(|source| &*source.engine);
         let own_engine = frame.engine.filter(|own| Some(*own) != engine);
+        let tracked_objects = faces(frame.faces, export);
+        let is_partial = tracked_objects.len() < frame.faces.len();
         Self {
             frame: stream.totals.frames,
-            tracked_objects: faces(frame.faces, export),
+            tracked_objects,
             pts: frame.pts,
             status: Some(frame.status),
             cut: frame.cut,
             width: own_size.map(|(width, _)| width),
             height: own_size.map(|(_, height)| height),
             tracking_engine: own_engine.map(Cow::Borrowed),
+            search: stated_search(frame, is_partial),
         }
     }
 
@@ -155,13 +166,17 @@ impl<'a> Frame<'a> {
             return Err("a string contains the character NUL".to_owned());
         }
         let faces = self.tracked_objects.into_iter();
-        let faces: Result<_, _> = faces.map(|face| face.tracked(channels)).collect();
+        let faces: Result<Vec<_>, _> = faces.map(|face| face.tracked(channels)).collect();
+        let faces = faces?;
         Ok(FrameReport {
             width,
             height,
             status,
             cut: self.cut,
-            faces: faces?,
+            search: self
+                .search
+                .unwrap_or_else(|| SearchExtent::of(status, &faces)),
+            faces,
             source,
         })
     }
@@ -176,7 +191,22 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The faces from left to right, without those that have no finite position.
+/// The extent of the search, unless a reader of the frame concludes it from the rest, with or
+/// without the origins of the faces.
+fn stated_search(frame: &FrameRecord<'_>, is_partial: bool) -> Option<SearchExtent> {
+    let is_analysed = matches!(frame.status, FrameStatus::Tracked | FrameStatus::NoFace);
+    let least = if is_partial {
+        SearchExtent::Partial
+    } else {
+        SearchExtent::Whole
+    };
+    let search = frame.search.max(least);
+    let is_implied =
+        search == SearchExtent::Whole && SearchExtent::of(frame.status, frame.faces) == search;
+    Some(search).filter(|_| is_analysed && !is_implied)
+}
+
+/// The faces from left to right, without those that [`Face::new`] refuses.
 fn faces<'a>(faces: &'a [TrackedFace], export: &Export) -> Vec<Face<'a>> {
     let faces = faces.iter().filter_map(|face| Face::new(face, export));
     let mut faces: Vec<_> = faces.collect();

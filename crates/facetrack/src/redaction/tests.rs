@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::geometry::Rect;
-use crate::report::ReportSource;
+use crate::observation::Origin;
+use crate::report::{FrameStatus, ReportSource};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -31,6 +32,7 @@ fn report(status: FrameStatus, faces: Vec<TrackedFace>) -> FrameReport {
         height: 360,
         status,
         cut: false,
+        search: SearchExtent::Whole,
         faces,
         source: Arc::new(ReportSource::default()),
     }
@@ -90,9 +92,10 @@ fn kept_faces_are_not_covered() {
         ..settings()
     };
     let mut redactor = Redactor::default();
-    let report = tracked(vec![found(1, 10.0), found(2, 300.0)]);
-    for report in [Some(&report), None] {
-        let covered = boxes(&redactor.cover(report, ms(0), &settings)).expect("regions");
+    let both = tracked(vec![found(1, 10.0), found(2, 300.0)]);
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    for report in [&both, &nothing] {
+        let covered = boxes(&redactor.cover(Some(report), ms(0), &settings)).expect("regions");
         assert_eq!(covered.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2]);
     }
 }
@@ -129,37 +132,61 @@ fn a_held_face_grows_too_until_it_is_measured() {
 }
 
 #[test]
-fn frames_without_analysis_follow_the_setting() {
-    let skipped = report(FrameStatus::Skipped, vec![]);
-    let failed = report(FrameStatus::Error, vec![]);
-    let gap = report(FrameStatus::Gap, vec![]);
-    let broken = tracked(vec![found(2, f32::NAN)]);
-    // Number of regions before the first analysed frame, 500 ms after it and 1100 ms after it.
-    for (unknown, want) in [
-        (Unknown::Previous, [None, Some(1), None]),
-        (Unknown::FillFrame, [None, None, None]),
-        (Unknown::Pass, [Some(0), Some(1), Some(0)]),
-    ] {
-        for report in [
-            None,
-            Some(&skipped),
-            Some(&failed),
-            Some(&gap),
-            Some(&broken),
-        ] {
+fn frames_that_may_show_other_faces_follow_the_setting() {
+    let with = |search| FrameReport {
+        search,
+        ..tracked(vec![face(1, 10.0, Origin::Held)])
+    };
+    let reports = [
+        report(FrameStatus::Skipped, vec![]),
+        report(FrameStatus::Error, vec![]),
+        report(FrameStatus::Gap, vec![]),
+        tracked(vec![found(1, 10.0), found(2, f32::NAN)]),
+        tracked(vec![found(1, 10.0), found(2, f32::INFINITY)]),
+        with(SearchExtent::Partial),
+        with(SearchExtent::Limited),
+        with(SearchExtent::KnownFaces),
+        with(SearchExtent::None),
+        with(SearchExtent::OtherVideo),
+    ];
+    for report in reports.iter().map(Some).chain([None]) {
+        for (unknown, want) in [(Unknown::FillFrame, None), (Unknown::Pass, Some(1))] {
             let settings = Settings {
                 unknown,
                 ..settings()
             };
             let mut redactor = Redactor::default();
-            let mut count = |report: Option<&FrameReport>, time| {
-                let cover = redactor.cover(report, ms(time), &settings);
-                boxes(&cover).map(|boxes| boxes.len())
-            };
-            let before = count(report, 0);
-            count(Some(&tracked(vec![found(1, 10.0)])), 40);
-            let counts = [before, count(report, 540), count(report, 1140)];
-            assert_eq!(counts, want, "{unknown:?} {report:?}");
+            redactor.cover(Some(&tracked(vec![found(1, 10.0)])), ms(0), &settings);
+            let cover = redactor.cover(report, ms(40), &settings);
+            let count = boxes(&cover).map(|boxes| boxes.len());
+            assert_eq!(count, want, "{unknown:?} {report:?}");
         }
+    }
+}
+
+/// A face without an extent is not covered, so the frame is.
+#[test]
+fn boxes_without_an_extent_make_the_frame_black() {
+    for side in [0.0, -5.0, f32::NAN, f32::INFINITY] {
+        let mut other = found(2, 300.0);
+        other.face.bbox.width = side;
+        let report = tracked(vec![found(1, 10.0), other]);
+        let cover = Redactor::default().cover(Some(&report), ms(0), &settings());
+        assert_eq!(cover, Cover::Frame, "{side}");
+    }
+}
+
+#[test]
+fn all_faces_of_one_id_are_covered_and_held() {
+    let mut redactor = Redactor::default();
+    let both = tracked(vec![found(1, 10.0), found(1, 300.0)]);
+    let at = |x| (1, Rect::new(x, 100.0, 40.0, 40.0));
+    for (report, time) in [
+        (&both, 0),
+        (&tracked(vec![found(1, 10.0)]), 40),
+        (&report(FrameStatus::NoFace, vec![]), 80),
+    ] {
+        let covered = boxes(&redactor.cover(Some(report), ms(time), &settings()));
+        assert_eq!(covered, Some(vec![at(10.0), at(300.0)]), "{time}");
     }
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::analyzer::{Analyzer, Tuning};
-use crate::engine::{Engine, EngineInfo, Frame, Thresholds};
+use crate::engine::{Engine, EngineInfo, Found, Frame, Thresholds};
 use crate::image::ImageView;
-use crate::observation::Observation;
 use crate::report::ReportSource;
 use crate::tracker::TrackerConfig;
 
@@ -15,12 +14,8 @@ use crate::tracker::TrackerConfig;
 struct Idle;
 
 impl Finder for Idle {
-    fn find(
-        &mut self,
-        _frame: &Frame<'_>,
-        _thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
-        Ok(Vec::new())
+    fn find(&mut self, _frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Found, EngineError> {
+        Ok(Found::all(Vec::new()))
     }
 }
 

@@ -16,7 +16,7 @@ use facetrack::record::joining::{Part, SeenFrame, Stated, join};
 use facetrack::record::{
     BlendshapeProfile, Completeness, End, Export, Fields, FrameRecord, Metadata, Record, Storage,
 };
-use facetrack::report::{FrameStatus, ReportSource, TrackedFace};
+use facetrack::report::{FrameStatus, ReportSource, SearchExtent, TrackedFace};
 use serde_json::Value as Json;
 
 /// A storage that others can look into, with room for `room` bytes.
@@ -146,6 +146,7 @@ fn tracked(faces: &[TrackedFace], pts: u64) -> FrameRecord<'_> {
         pts: Some(pts),
         status: FrameStatus::Tracked,
         cut: false,
+        search: SearchExtent::Whole,
         faces,
         size: None,
         engine: None,
@@ -939,6 +940,7 @@ fn walk(frames: std::ops::Range<u64>, ids: [u32; 2]) -> Disk {
             pts: Some(frame * 40_000_000),
             status,
             cut: false,
+            search: SearchExtent::Whole,
             faces: &faces,
             size: None,
             engine: None,

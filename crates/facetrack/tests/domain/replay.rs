@@ -15,7 +15,7 @@ use facetrack::model::ModelFile;
 use facetrack::observation::{FitFailure, LandmarkScheme};
 use facetrack::record::{End, Export, Fields, FrameRecord, Metadata, Record, Storage};
 use facetrack::replay::{Replay, ReplayError};
-use facetrack::report::{FrameReport, FrameStatus, ReportSource, TrackedFace};
+use facetrack::report::{FrameReport, FrameStatus, ReportSource, SearchExtent, TrackedFace};
 use noise::{Noise, replace_value};
 use same::assert_same;
 
@@ -168,6 +168,7 @@ fn record_of(head: Metadata, frames: &[Frame], format: Format, fields: Fields) -
                 pts: (i % 5 != 4).then_some(i as u64 * 40 * MS),
                 status: frame.status,
                 cut: i == CUT,
+                search: SearchExtent::Whole,
                 faces: &frame.faces,
                 size: frame.size,
                 engine: frame.engine,

@@ -44,7 +44,8 @@ fn measured(engine: &mut Engine) -> Observation {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.finder.find(&frame, &KIND.thresholds()).unwrap();
+    let found = engine.finder.find(&frame, &KIND.thresholds()).unwrap();
+    let mut faces = found.faces;
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }

@@ -83,9 +83,10 @@ fn small_cascade(haar: Search) -> EngineConfig {
 fn boxes(engine: &mut Engine, image: ImageView<'_>) -> Vec<[f32; 4]> {
     let time = Duration::ZERO;
     let frame = Frame { image, time };
-    let faces = engine.finder.find(&frame, &Thresholds::DEFAULT);
-    let faces = faces.expect("a frame");
-    faces
+    let found = engine.finder.find(&frame, &Thresholds::DEFAULT);
+    let found = found.expect("a frame");
+    found
+        .faces
         .into_iter()
         .map(|face| {
             assert_eq!(face.confidence, Some(1.0));

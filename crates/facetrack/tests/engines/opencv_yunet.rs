@@ -34,7 +34,7 @@ fn find_with(
     let image = ImageView::rgb(size.0, size.1, rgb).unwrap();
     let time = Duration::ZERO;
     let frame = Frame { image, time };
-    engine.finder.find(&frame, thresholds).unwrap()
+    engine.finder.find(&frame, thresholds).unwrap().faces
 }
 
 fn with_detection(detection: f32) -> Thresholds {

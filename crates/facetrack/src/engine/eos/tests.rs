@@ -173,7 +173,8 @@ fn processed(engine: &mut Engine) -> Observation {
         image: ImageView::rgb(SIZE.0, SIZE.1, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    let mut faces = engine.finder.find(&frame, &ENTRY.thresholds).unwrap();
+    let found = engine.finder.find(&frame, &ENTRY.thresholds).unwrap();
+    let mut faces = found.faces;
     assert_eq!(faces.len(), 1);
     faces.remove(0)
 }

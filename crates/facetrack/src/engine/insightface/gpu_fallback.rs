@@ -8,9 +8,8 @@ use crate::device::{
     self, Cuda, Fault, MemoryReservation, Need, Permit, Placement, Refusal, halved_det_size,
     insufficient, largest_det_size,
 };
-use crate::engine::{EngineError, Finder, Frame, Notice, Result, Thresholds};
+use crate::engine::{EngineError, Finder, Found, Frame, Notice, Result, Thresholds};
 use crate::model::{ModelError, ModelFile, Runtimes};
-use crate::observation::Observation;
 
 /// An engine whose detector takes smaller inputs on demand.
 pub trait ResizableDetector: Finder {
@@ -239,7 +238,7 @@ impl<E: ResizableDetector> Finder for GpuFallback<E> {
         self.gpu.is_none()
     }
 
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found> {
         self.run(|engine| engine.find(frame, thresholds))
     }
 

@@ -11,7 +11,9 @@ use super::opened::Opened;
 use super::package::unusable;
 use super::scrfd::Detector;
 use super::{Module, measures, provider, regions};
-use crate::engine::{EngineConfig, EngineError, EngineInfo, Finder, Frame, Result, Thresholds};
+use crate::engine::{
+    EngineConfig, EngineError, EngineInfo, Finder, Found, Frame, Result, Thresholds,
+};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{ModelError, ModelFile, Runtimes};
@@ -97,12 +99,12 @@ impl Networks {
 }
 
 impl Finder for Networks {
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
-        let found =
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found> {
+        let Found { faces, search } =
             profile::time_detection(|| self.detector.detect(&frame.image, thresholds.detection))?;
-        let mut faces: Vec<_> = found.into_iter().map(Observation::from).collect();
+        let mut faces: Vec<_> = faces.into_iter().map(Observation::from).collect();
         measures::measure(&mut self.measures, &frame.image, &mut faces)?;
-        Ok(faces)
+        Ok(Found { faces, search })
     }
 }
 

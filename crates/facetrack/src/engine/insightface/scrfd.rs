@@ -11,8 +11,8 @@ pub(super) mod rest;
 
 use super::opened::Opened;
 use super::{DET_SIZE, MAX_WIDTH, NMS_THRESHOLD};
-use crate::engine::EngineConfig;
 use crate::engine::network::{Network, Outputs, other_tensors};
+use crate::engine::{EngineConfig, Found};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
@@ -125,7 +125,7 @@ impl Detector {
         &mut self,
         image: &ImageView<'_>,
         least_score: f32,
-    ) -> Result<Vec<Detection>, ModelError> {
+    ) -> Result<Found<Detection>, ModelError> {
         let mut found = Vec::new();
         for input in self.inputs() {
             found.extend(self.search(image, input, least_score)?);
@@ -133,9 +133,8 @@ impl Detector {
         let mut faces = nms::hard(found, self.max_iou, with_last_pixels);
         if faces.len() > self.max_faces {
             central_first(&mut faces, [image.width(), image.height()]);
-            faces.truncate(self.max_faces);
         }
-        Ok(faces)
+        Ok(Found::first(faces, self.max_faces))
     }
 
     /// All faces that the network finds in an input of the size `input`, in image px.

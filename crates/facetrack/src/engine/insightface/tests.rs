@@ -137,7 +137,7 @@ fn found(engine: &mut Networks, thresholds: &Thresholds) -> Vec<Observation> {
         image: ImageView::rgb(128, 128, &pixels).unwrap(),
         time: Duration::ZERO,
     };
-    engine.find(&frame, thresholds).unwrap()
+    engine.find(&frame, thresholds).unwrap().faces
 }
 
 fn find(engine: &mut Networks) -> Observation {

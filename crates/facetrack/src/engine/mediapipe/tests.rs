@@ -165,7 +165,7 @@ fn see_with(engine: &mut Engine, frame: u64, thresholds: &Thresholds) -> Vec<Obs
         image: ImageView::rgb(200, 100, &pixels).unwrap(),
         time: Duration::from_millis(frame * 40),
     };
-    engine.finder.find(&frame, thresholds).unwrap()
+    engine.finder.find(&frame, thresholds).unwrap().faces
 }
 
 fn runs(script: &Shared) -> (usize, usize) {

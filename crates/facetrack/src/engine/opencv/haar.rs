@@ -17,7 +17,7 @@ pub(crate) mod xml;
 use smart_default::SmartDefault;
 
 use crate::engine::{
-    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Frame, Setting, Thresholds,
+    Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Found, Frame, Setting, Thresholds,
 };
 use crate::geometry::Rect;
 use crate::model::{ModelError, file, format_error};
@@ -129,7 +129,7 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
 impl Haar {
     /// Faces are in OpenCV's order, from small to large. If there are more than `max_faces`, the
     /// largest are returned, largest first.
-    fn find(&mut self, frame: &Frame<'_>) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, frame: &Frame<'_>) -> Result<Found, EngineError> {
         let size = [frame.image.width(), frame.image.height()];
         if size.iter().any(|side| *side > MAX_SIDE) {
             let [width, height] = size;
@@ -140,7 +140,7 @@ impl Haar {
         }
         let is_line = frame.image.stored_size().contains(&1);
         if is_line || !self.detector.prepare(size) {
-            return Ok(Vec::new());
+            return Ok(Found::all(Vec::new()));
         }
         luma(&frame.image, &mut self.luma);
         self.stretch(frame.image.stored_size(), size);
@@ -149,9 +149,9 @@ impl Haar {
             faces.sort_by_key(|face| {
                 std::cmp::Reverse(i64::from(face.width) * i64::from(face.height))
             });
-            faces.truncate(self.max_faces);
         }
-        Ok(faces.into_iter().map(observation).collect())
+        let faces = faces.into_iter().map(observation).collect();
+        Ok(Found::first(faces, self.max_faces))
     }
 
     /// Scales the grey image to the displayed size of the frame.

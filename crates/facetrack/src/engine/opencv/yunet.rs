@@ -15,7 +15,7 @@ use std::path::Path;
 use facetrack_graph::Graph;
 
 use crate::engine::network::{Network, Outputs};
-use crate::engine::{EngineConfig, EngineEntry, EngineInfo, Setting, Thresholds};
+use crate::engine::{EngineConfig, EngineEntry, EngineInfo, Found, Setting, Thresholds};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, read_onnx};
 use crate::nms::{self, Detection};
@@ -81,8 +81,7 @@ impl Detector {
         Ok(detector)
     }
 
-    /// Faces with a score of at least `min_score`, in image px, best first and as many as the
-    /// configuration allows.
+    /// Faces with a score of at least `min_score`, in image px, as many as the configuration allows.
     ///
     /// # Errors
     /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much
@@ -91,7 +90,7 @@ impl Detector {
         &mut self,
         image: &ImageView<'_>,
         min_score: f32,
-    ) -> Result<Vec<Detection>, ModelError> {
+    ) -> Result<Found<Detection>, ModelError> {
         let fit = Fit::new(image.width(), image.height(), self.max_width);
         self.resize(&fit)?;
         let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
@@ -102,12 +101,11 @@ impl Detector {
             columns: fit.input[0] / STRIDES[index],
             values: outputs.get(index),
         });
-        Ok(decode::decode(&levels, min_score, self.max_iou)
+        let faces = decode::decode(&levels, min_score, self.max_iou)
             .into_iter()
             .map(|detection| fit.to_frame(detection))
-            .filter(nms::is_usable)
-            .take(self.max_faces)
-            .collect())
+            .filter(nms::is_usable);
+        Ok(Found::first(faces.collect(), self.max_faces))
     }
 
     /// Resizes the input.

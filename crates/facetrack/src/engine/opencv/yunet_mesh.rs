@@ -8,8 +8,8 @@
 mod region;
 
 use super::yunet::Detector;
-use crate::engine::Thresholds;
 use crate::engine::mediapipe::LandmarkDetector;
+use crate::engine::{Found, Thresholds};
 use crate::geometry::RotatedRect;
 use crate::image::ImageView;
 use crate::model::ModelError;
@@ -30,7 +30,7 @@ pub(crate) struct YunetMesh {
 }
 
 impl YunetMesh {
-    /// Faces in `image`, best first, with 478 landmarks or none.
+    /// Faces in `image`, with 478 landmarks or none.
     ///
     /// # Errors
     /// Returns [`ModelError::Run`].
@@ -38,10 +38,10 @@ impl YunetMesh {
         &mut self,
         image: &ImageView<'_>,
         thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, ModelError> {
-        let detections =
+    ) -> Result<Found, ModelError> {
+        let Found { faces, search } =
             profile::time_detection(|| self.detector.detect(image, thresholds.detection))?;
-        let landmarks = parallel::map(&mut self.landmarks, &detections, |network, detection| {
+        let landmarks = parallel::map(&mut self.landmarks, &faces, |network, detection| {
             let region = region::around(detection);
             let measured = region.map(|region| measure(network, image, &region, thresholds));
             measured.transpose().map(Option::flatten)
@@ -50,8 +50,8 @@ impl YunetMesh {
             landmarks,
             ..detection.into()
         };
-        let faces = std::iter::zip(landmarks, detections);
-        Ok(faces.map(observe).collect())
+        let faces = std::iter::zip(landmarks, faces).map(observe).collect();
+        Ok(Found { faces, search })
     }
 }
 

@@ -11,13 +11,14 @@ mod landmarks;
 mod schedule;
 
 use super::{MAX_FACES, Networks};
-use crate::engine::{EngineConfig, Finder, Frame, Result, RunningMode, Thresholds};
+use crate::engine::{EngineConfig, Finder, Found, Frame, Result, RunningMode, Thresholds};
 use crate::geometry::Rect;
 use crate::image::ImageView;
 use crate::model::ModelError;
 use crate::observation::{Observation, Origin};
 use crate::parallel;
 use crate::profile;
+use crate::report::SearchExtent;
 use detector::Detector;
 use gaze::GazeNetwork;
 use group::Candidate;
@@ -113,7 +114,7 @@ impl Finder for FaceFinder {
         self.running_mode == RunningMode::Image
     }
 
-    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Vec<Observation>> {
+    fn find(&mut self, frame: &Frame<'_>, thresholds: &Thresholds) -> Result<Found> {
         let image = &frame.image;
         if self.running_mode == RunningMode::Image {
             self.reset();
@@ -124,17 +125,31 @@ impl Finder for FaceFinder {
         // The original waits for up to `scan_every` frames, or `discard_after` if no face is left. In
         // fast motion, a face has then moved too far to keep its identity.
         let has_lost = candidates.len() < places.len();
-        if self.schedule.searches(places.len()) || has_lost {
+        let is_searched = self.schedule.searches(places.len()) || has_lost;
+        let mut seen = places.len();
+        if is_searched {
             let places =
                 profile::time_detection(|| self.detector.detect(image, detection, self.max_faces))?;
+            seen = places.len();
             candidates.extend(self.measure(image, &places, Origin::Detected, presence)?);
         }
         let faces = group::best(candidates, self.max_faces);
+        let search = if seen.max(faces.len()) >= self.max_faces {
+            SearchExtent::Limited
+        } else if is_searched {
+            SearchExtent::Whole
+        } else {
+            SearchExtent::KnownFaces
+        };
         if self.schedule.keeps(faces.len()) {
-            return Ok(Vec::new());
+            return Ok(Found {
+                faces: Vec::new(),
+                search,
+            });
         }
         self.places = faces.iter().map(|face| face.bbox).collect();
-        Ok(self.observations(image, faces)?)
+        let faces = self.observations(image, faces)?;
+        Ok(Found { faces, search })
     }
 
     fn reset(&mut self) {

@@ -291,7 +291,8 @@ impl From<Face<'_>> for ReducedFace {
 }
 
 impl<'a> Face<'a> {
-    /// The parts of a face that `export` selects; `None` for a face without a finite position.
+    /// The parts of a face that `export` selects; `None` for a face without a position, or
+    /// smaller than a pixel.
     pub(super) fn new(tracked: &'a TrackedFace, export: &Export) -> Option<Self> {
         let TrackedFace { id, face } = tracked;
         let centroid = face.centroid();
@@ -301,6 +302,9 @@ impl<'a> Face<'a> {
         let whole = |side: f32| finite([side]).map(|[side]| side as i32);
         let (bbox_xmin, bbox_width) = (whole(x)?, whole(width)?);
         let (bbox_ymin, bbox_height) = (whole(y)?, whole(height)?);
+        if bbox_width < 1 || bbox_height < 1 {
+            return None;
+        }
         let blendshapes = face.blendshapes.as_ref();
         let exported = blendshapes
             .and_then(|channels| export.profile.apply(channels.names(), channels.values()));
@@ -435,6 +439,9 @@ impl<'a> Face<'a> {
             ..Observation::from_bbox(Rect::default())
         };
         place(&mut face, self.bbox.map(exact), whole, centroid);
+        if !face.bbox.has_extent() {
+            return Err("its box has no extent, or is infinite".to_owned());
+        }
         Ok(face)
     }
 }

@@ -103,13 +103,13 @@ pub(crate) struct Head {
     /// nor the measured rate gives the times of all frames to within half a frame; absent
     /// otherwise.
     #[cfg_attr(test, schemars(extend("const" = true)))]
-    #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
-    variable_rate: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) variable_rate: bool,
     /// Rotation that the frames still need for display, from the tag image-orientation, for example
     /// rotate-90 (clockwise); absent for upright frames and without a tag. Positions refer to the
     /// frames before this rotation.
-    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    orientation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) orientation: Option<String>,
     /// Width of a pixel divided by its height, for example 1.0666666666666667 for PAL DV; absent
     /// for square pixels. Positions are in pixels of the stored frames: multiply x by this ratio
     /// for the displayed picture.
@@ -130,6 +130,14 @@ pub(crate) struct Head {
     #[cfg_attr(test, schemars(range(min = 1)))]
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     corrected_from: Option<u64>,
+    /// Rotation that was applied to the frames before they were analysed, from the tag
+    /// image-orientation; absent if there was none. Positions refer to the frames after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) turned: Option<String>,
+    /// Fingerprint of the video file: its size in bytes, a hyphen, and the first 16 digits of the
+    /// SHA-256 of its first and last 64 KiB; absent if the video is no local file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) video_fingerprint: Option<String>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -176,6 +184,8 @@ impl Head {
             start_time: metadata.start_time,
             facetrack_options: serde_json::from_str(&source.options).unwrap_or_default(),
             corrected_from: totals.and_then(|totals| totals.corrected_from),
+            turned: metadata.turned,
+            video_fingerprint: metadata.video_fingerprint,
         }
     }
 }

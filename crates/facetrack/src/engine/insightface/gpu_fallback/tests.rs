@@ -21,10 +21,10 @@ enum Run {
 }
 
 impl Run {
-    fn result(self) -> Result<Vec<Observation>, EngineError> {
+    fn result(self) -> Result<Found, EngineError> {
         let (model, reason) = ("det.onnx".to_owned(), format!("{self:?}"));
         Err(EngineError::Model(match self {
-            Self::Faces => return Ok(Vec::new()),
+            Self::Faces => return Ok(Found::all(Vec::new())),
             Self::OutOfMemory => ModelError::OutOfMemory { model, reason },
             Self::Illegal => ModelError::Gpu { model, reason },
             Self::BadInput => ModelError::Run { model, reason },
@@ -64,11 +64,7 @@ impl Fake {
 }
 
 impl Finder for Fake {
-    fn find(
-        &mut self,
-        _frame: &Frame<'_>,
-        _thresholds: &Thresholds,
-    ) -> Result<Vec<Observation>, EngineError> {
+    fn find(&mut self, _frame: &Frame<'_>, _thresholds: &Thresholds) -> Result<Found, EngineError> {
         self.note("frame");
         self.next().result()
     }
@@ -195,7 +191,7 @@ const NEED: Need = Need {
     others: 2,
 };
 
-fn look(engine: &mut impl Finder) -> Result<Vec<Observation>, EngineError> {
+fn look(engine: &mut impl Finder) -> Result<Found, EngineError> {
     let pixels = [0; 3];
     let image = ImageView::rgb(1, 1, &pixels).unwrap();
     let time = Duration::ZERO;

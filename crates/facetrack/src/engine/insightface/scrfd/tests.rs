@@ -61,7 +61,7 @@ fn detector(fake: Fake, config: &EngineConfig) -> (Detector, Runs) {
 fn detect(detector: &mut Detector, [width, height]: [usize; 2]) -> Vec<Detection> {
     let pixels = vec![9; width * height * 3];
     let image = ImageView::rgb(width, height, &pixels).unwrap();
-    detector.detect(&image, 0.5).unwrap()
+    detector.detect(&image, 0.5).unwrap().faces
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn two_inputs_find_the_faces_of_both() {
             .map(|i| (i * i % 251) as u8)
             .collect();
         let image = ImageView::rgb(width, height, &pixels).unwrap();
-        let found = |detector: &mut Detector| detector.detect(&image, 0.01).unwrap();
+        let found = |detector: &mut Detector| detector.detect(&image, 0.01).unwrap().faces;
         let expected = [found(&mut close), found(&mut usual)].concat();
         assert!(!expected.is_empty());
         assert_eq!(found(&mut both), nms::hard(expected, 1.0, with_last_pixels));
@@ -374,8 +374,8 @@ fn dividing_the_network_changes_no_face() {
         let pixels = (0..width * height * 3).map(|i| (i * i % 251) as u8);
         let pixels: Vec<u8> = pixels.collect();
         let image = ImageView::rgb(width, height, &pixels).unwrap();
-        let ours = divided.detect(&image, 0.01).unwrap();
-        let theirs = whole.detect(&image, 0.01).unwrap();
+        let ours = divided.detect(&image, 0.01).unwrap().faces;
+        let theirs = whole.detect(&image, 0.01).unwrap().faces;
         assert_eq!(divided.network.shape(), [1, 3, seen[1], seen[0]]);
         assert_eq!(whole.network.shape(), [1, 3, 640, 640]);
         assert!(ours.len() > 1000, "{}", ours.len());

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::{Detector, describe, rewrite};
-use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Frame, Thresholds};
+use crate::engine::{Engine, EngineConfig, EngineError, EngineInfo, Found, Frame, Thresholds};
 use crate::model::{Memory, SessionOptions};
 use crate::model::{ModelError, ModelFile, Opener, file};
 use crate::observation::Observation;
@@ -33,9 +33,10 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
         ..describe()
     };
     let finder = move |frame: &Frame<'_>, thresholds: &Thresholds| {
-        let faces =
+        let Found { faces, search } =
             profile::time_detection(|| detector.detect(&frame.image, thresholds.detection))?;
-        Ok(faces.into_iter().map(Observation::from).collect())
+        let faces = faces.into_iter().map(Observation::from).collect();
+        Ok(Found { faces, search })
     };
     Ok(Engine::new(info, finder, ()).opened_by(opener))
 }

@@ -66,14 +66,14 @@ fn frames_are_seen_at_their_size_or_reduced() {
         let mut detector = detector(model, &config).unwrap();
         let pixels = vec![9; 1300 * 90 * 3];
         let image = ImageView::rgb(1300, 90, &pixels).unwrap();
-        let faces = detector.detect(&image, 0.5).unwrap();
+        let faces = detector.detect(&image, 0.5).unwrap().faces;
         assert_eq!(shapes.lock().unwrap().last().unwrap(), &wanted);
         // The first cell's centre, with an offset of (1, 1) cells.
         let (x, y) = (wanted[3] as f32, wanted[2] as f32);
         let center = faces[0].bbox.center();
         assert!((center.x - 8.0 * (1300.0 / x.min(1300.0))).abs() < 1e-3);
         assert!(center.y > 7.9 && center.y < 8.0 * 90.0 / y * 2.0);
-        assert!(detector.detect(&image, 0.9).unwrap().is_empty());
+        assert!(detector.detect(&image, 0.9).unwrap().faces.is_empty());
     }
 }
 
@@ -102,7 +102,7 @@ fn a_frame_that_takes_too_much_memory_is_an_error_with_its_size() {
         assert!(error.to_string().contains(part), "{error}");
     }
     let mut reducing = detector(Fake::default(), &config(640)).unwrap();
-    assert_eq!(reducing.detect(&image, 0.5).unwrap().len(), 1);
+    assert_eq!(reducing.detect(&image, 0.5).unwrap().faces.len(), 1);
 }
 
 /// Path of the network, for messages.

@@ -147,7 +147,7 @@ fn see_with(
         image: ImageView::rgb(width, height, &grey).unwrap(),
         time: Duration::ZERO,
     };
-    finder.find(&frame, thresholds).unwrap()
+    finder.find(&frame, thresholds).unwrap().faces
 }
 
 fn see(finder: &mut FaceFinder) -> Vec<Observation> {
