@@ -36,4 +36,5 @@ mod trackudpsink;
 mod trackudpsink_protocols;
 mod trackudpsink_receiver;
 mod video;
+mod visible_faces;
 mod workers;

@@ -12,7 +12,7 @@ use crate::common::noise::{Noise, replace_value};
 use crate::common::reports::{report, with_report};
 use crate::common::same::assert_same;
 use facetrack::observation::{FitFailure, Origin};
-use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
+use facetrack::report::{FrameReport, FrameStatus, SearchExtent, TrackedFace};
 use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
@@ -20,7 +20,7 @@ use gstfacetrack::meta::{FaceTrackMeta, Fit};
 
 const MS: gst::ClockTime = gst::ClockTime::from_mseconds(1);
 
-const CAPS: &str = "video/x-raw,format=RGB,width=640,height=360,framerate=25/1";
+const CAPS: &str = "video/x-raw,format=RGB,width=1280,height=720,framerate=25/1";
 
 /// A buffer of a stream with 25 frames a second, the `n`th from 0.
 fn nth(n: u64) -> gst::Buffer {
@@ -199,7 +199,9 @@ fn again(
     times: impl IntoIterator<Item = gst::Buffer>,
     properties: &str,
 ) -> String {
-    let mut load = Load::new(recorded);
+    let mut load = Load::with(recorded, |element| {
+        element.set_property_from_str("on-mismatch", "ignore");
+    });
     let buffers: Vec<_> = times.into_iter().map(|buffer| load.pass(buffer)).collect();
     Recorded::from(buffers, properties).text()
 }
@@ -835,4 +837,62 @@ fn faces_come_the_number_of_frames_earlier_that_is_asked_for() {
     });
     let early = load.report(nth(4)).expect("a record");
     assert_eq!(early.faces[0].face.bbox.x, 60.0, "where it is found");
+}
+
+#[test]
+fn all_faces_of_one_id_come_and_come_early() {
+    let faces = |n: u64| match n {
+        0 => vec![face(1, 10.0)],
+        1 => vec![face(1, 10.0), face(1, 500.0)],
+        _ => vec![],
+    };
+    let buffers = (0..3).map(|n| with_report(nth(n), &report(faces(n))));
+    let recorded = Recorded::from(buffers, "verbose=true");
+    let mut load = Load::with(&recorded, |element| {
+        element.set_property("look-ahead", 1u32)
+    });
+    let [found, held] = [Origin::Detected, Origin::Held];
+    for (n, want) in [
+        (0, vec![(1, found), (1, held)]),
+        (1, vec![(1, found), (1, found)]),
+        (2, vec![]),
+    ] {
+        assert_eq!(origins(load.report(nth(n))), want, "{n}");
+    }
+}
+
+/// How far the frames were searched comes back, with the origins of faces or without them.
+#[test]
+fn the_extent_of_the_search_comes_back() {
+    let with = |search, origin| {
+        let mut tracked = face(1, 10.0);
+        tracked.face.origin = origin;
+        FrameReport {
+            search,
+            ..report(vec![tracked])
+        }
+    };
+    let reports = [
+        with(SearchExtent::Whole, Origin::Tracked),
+        with(SearchExtent::Whole, Origin::Held),
+        with(SearchExtent::None, Origin::Held),
+        with(SearchExtent::Limited, Origin::Detected),
+        with(SearchExtent::Partial, Origin::Detected),
+        with(SearchExtent::KnownFaces, Origin::Tracked),
+        with(SearchExtent::OtherVideo, Origin::Detected),
+    ];
+    for properties in ["verbose=true", ""] {
+        let buffers = std::iter::zip(0.., &reports).map(|(n, it)| with_report(nth(n), it));
+        let recorded = Recorded::from(buffers, properties);
+        let mut load = Load::with(&recorded, |_| ());
+        for (n, want) in std::iter::zip(0.., &reports) {
+            let read = load.report(nth(n)).expect("a record");
+            assert_eq!(read.search, want.search, "{properties} {n}");
+        }
+        assert_eq!(
+            recorded.text().matches("\"search\"").count(),
+            6,
+            "{properties}"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Seek};
 
 use super::{Replay, ReplayError};
 use crate::observation::Origin;
-use crate::report::{FrameReport, FrameStatus};
+use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
 /// Reads reports together with the reports of the next frames.
 #[derive(Debug)]
@@ -49,23 +49,48 @@ impl LookAhead {
                 entry.insert(replay.report(place, video)?);
             }
         }
-        let report = self.read.get(&place).cloned().flatten();
-        let later = self.read.values().flatten();
-        Ok(report.map(|report| later.fold(report, with_new_faces)))
+        let Some(mut report) = self.read.get(&place).cloned().flatten() else {
+            return Ok(None);
+        };
+        let mut known = counts(&report.faces);
+        for later in self.read.values().flatten() {
+            add_new_faces(&mut report.faces, &mut known, later);
+        }
+        if report.status == FrameStatus::NoFace && !report.faces.is_empty() {
+            report.status = FrameStatus::Tracked;
+        }
+        Ok(Some(report))
     }
 }
 
-/// A report with the faces of a later one that are not in it.
-fn with_new_faces(mut report: FrameReport, later: &FrameReport) -> FrameReport {
+/// Number of faces with each id. In a damaged record, several faces of a frame may have the same one.
+fn counts(faces: &[TrackedFace]) -> BTreeMap<u32, usize> {
+    let mut counts = BTreeMap::new();
+    for face in faces {
+        *counts.entry(face.id).or_default() += 1;
+    }
+    counts
+}
+
+/// Adds the faces of a later report that are not among `faces`, of which `known` counts those with
+/// each id.
+fn add_new_faces(
+    faces: &mut Vec<TrackedFace>,
+    known: &mut BTreeMap<u32, usize>,
+    later: &FrameReport,
+) {
+    let mut seen = BTreeMap::new();
     for face in &later.faces {
-        if report.faces.iter().all(|known| known.id != face.id) {
+        let (seen, known) = (
+            seen.entry(face.id).or_insert(0),
+            known.entry(face.id).or_default(),
+        );
+        *seen += 1;
+        if *seen > *known {
+            *known += 1;
             let mut face = face.clone();
             face.face.origin = Origin::Held;
-            report.faces.push(face);
+            faces.push(face);
         }
     }
-    if report.status == FrameStatus::NoFace && !report.faces.is_empty() {
-        report.status = FrameStatus::Tracked;
-    }
-    report
 }

@@ -586,6 +586,32 @@ fn errors_name_the_line_and_the_frame() {
     }
 }
 
+/// With and without decimals.
+#[test]
+fn boxes_without_an_extent_are_errors() {
+    let whole = record(&everything(), Format::Dense, Fields::empty());
+    for (key, value) in [
+        ("bbox_width", "0"),
+        ("bbox_height", "0"),
+        ("bbox_width", "-7"),
+    ] {
+        let broken = whole.replacen(
+            &format!("\"{key}\":"),
+            &format!("\"{key}\":{value},\"old\":"),
+            1,
+        );
+        let message = error(&broken);
+        for part in ["frame 3", "obj_1", "no extent"] {
+            assert!(message.contains(part), "{key}: {part} in {message}");
+        }
+    }
+    let exact = record(&everything(), Format::Dense, Fields::all());
+    let start = exact.find("\"box\":[").expect("a box") + 7;
+    let end = start + exact[start..].find(']').expect("its end");
+    let broken = format!("{}[1,2,0,0{}", &exact[..start], &exact[end..]);
+    assert!(error(&broken).contains("no extent"));
+}
+
 #[test]
 fn deep_nesting_is_an_error_and_no_crash() {
     let text = record(&everything(), Format::Dense, Fields::all());
