@@ -560,12 +560,7 @@ fn buffers_pass_with_all_that_they_have() {
 
 #[test]
 fn positions_hold_at_another_size() {
-    // Recorded of 1280×720, played at 640×360.
     let recorded = Recorded::ten("verbose=true");
-    let found = Load::new(&recorded).report(nth(0)).expect("a report");
-    assert_eq!((found.width, found.height), (1280, 720));
-    assert_eq!(found.faces[0].face.bbox.x, 100.0);
-
     // In frames of the same shape, and between borders.
     for (width, height, x) in [(640, 360, 50.0), (640, 640, 50.0), (1280, 360, 370.0)] {
         let mut load = Load::new(&recorded);

@@ -329,15 +329,12 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
     write_clip(&folder.path().join("clip.mp4"), "white");
     write_clip(&folder.path().join("other.mp4"), "red");
     let decoded = |clip: &str| format!("filesrc location={} ! decodebin", at(clip));
-    let line = format!(
-        "{} ! {UPRIGHT} ! facetrack engine=scripted script=\"face size=0.9\" \
-         ! trackjsonsink location={} {} ! {UPRIGHT} ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=out sync=false",
+    let record = format!(
+        "{} ! {UPRIGHT} ! facetrack engine=scripted script=\"face size=0.9\" ! trackjsonsink location={}",
         decoded("clip.mp4"),
         at("clip.json"),
-        decoded("clip.mp4"),
     );
-    let seen = play(&line, &[]);
-    assert_eq!((seen.frames, seen.warnings.len()), (30, 0), "{seen:?}");
+    common::play_to_end(&gst::parse::launch(&record).expect("a pipeline"));
     let load = format!("trackjsonload location={}", at("clip.json"));
     let end = "videoconvert ! video/x-raw,format=GRAY8 ! appsink name=out sync=false";
     for (clip, elements, part) in [
@@ -346,18 +343,18 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
         (
             "clip.mp4",
             "videoconvert ! videoflip video-direction=auto ! videoflip video-direction=90r",
-            Some("320×180"),
+            Some("180×320"),
         ),
         ("other.mp4", UPRIGHT, Some("another file")),
         (
             "clip.mp4",
             "videoconvert ! videoflip video-direction=auto ! videocrop left=20",
-            Some("160×320"),
+            Some("300×180"),
         ),
         (
             "clip.mp4",
-            "videoconvert ! videoflip video-direction=auto ! videoscale ! video/x-raw,width=90,height=160",
-            Some("90×160"),
+            "videoconvert ! videoflip video-direction=auto ! videoscale ! video/x-raw,width=160,height=90",
+            Some("160×90"),
         ),
     ] {
         let line = format!("{} ! {elements} ! {load}", decoded(clip));
@@ -398,13 +395,9 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
         (0, true),
         "{seen:?}"
     );
-    assert!(
-        seen.warnings
-            .iter()
-            .any(|it| it.contains("has a record for")),
-        "{:?}",
-        seen.warnings
-    );
+    assert!(seen.black >= 25, "{seen:?}");
+    assert_eq!(seen.warnings.len(), 1, "{seen:?}");
+    assert!(seen.warnings[0].contains("no FaceTrackMeta"), "{seen:?}");
 }
 
 /// The names of the tags that reach the end of a pipeline.
