@@ -111,23 +111,6 @@ pub struct FaceTrackBlur {
     state: Mutex<State>,
 }
 
-/// The redaction of the settings.
-///
-/// # Errors
-/// Returns an error if `keep` contains anything other than ids.
-fn redaction(settings: &BlurSettings) -> Result<Settings, String> {
-    let ids = settings.keep.iter().flat_map(|ids| ids.split(','));
-    let ids = ids.map(|id| {
-        id.trim().parse().map_err(|_| {
-            format!("`keep`: {id:?} is not the id of a face: use numbers separated by commas, such as 1,3")
-        })
-    });
-    Ok(Settings {
-        keep: ids.collect::<Result<_, _>>()?,
-        ..settings.redaction.clone()
-    })
-}
-
 impl FaceTrackBlur {
     /// Covers the faces in the frame of a buffer.
     fn blur(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
@@ -137,7 +120,7 @@ impl FaceTrackBlur {
         let settings = lock(&self.options).settings.clone();
         let fit = drawing::fit(settings.add_borders);
         // Invalid ids were reported when they were set: all faces are covered.
-        let settings = redaction(&settings).unwrap_or(settings.redaction);
+        let settings = settings.redaction().unwrap_or(settings.redaction);
         let mut state = lock(&self.state);
         let report = state.report(&buffer, fit);
         let running_time = self.running_time(&buffer).map(Duration::from);
@@ -199,10 +182,7 @@ impl ObjectImpl for FaceTrackBlur {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let set = lock(&self.options).set_checked(id, value, redaction, &*self.obj());
-        if let Err(error) = set {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
-        }
+        options::set_property(&*self.obj(), &self.options, id, value);
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
@@ -232,7 +212,7 @@ impl BaseTransformImpl for FaceTrackBlur {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let redaction = redaction(&lock(&self.options).settings);
+        let redaction = lock(&self.options).settings.redaction();
         redaction
             .map(|_| ())
             .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))

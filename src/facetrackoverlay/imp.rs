@@ -56,7 +56,7 @@ use crate::drawing::{self, DrawingError, FrameFormat, Warning, Warnings};
 use crate::meta::FaceTrackMeta;
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
-use facetrack::overlay::{Overlay, Pace, Rgb, Style};
+use facetrack::overlay::{Overlay, Pace};
 use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
@@ -91,7 +91,7 @@ impl State {
             return Ok(());
         }
         // An invalid colour was reported when it was set.
-        let style = style(settings).unwrap_or(settings.style);
+        let style = settings.style().unwrap_or(settings.style);
         let pace = pace(buffer);
         format.draw_into(buffer.make_mut(), |canvas| {
             self.overlay.draw(canvas, &report, &pace, &style);
@@ -107,20 +107,6 @@ impl State {
 pub struct FaceTrackOverlay {
     options: Mutex<Options<OverlaySettings>>,
     state: Mutex<State>,
-}
-
-/// The style of the settings.
-///
-/// # Errors
-/// Returns a description of an invalid colour.
-fn style(settings: &OverlaySettings) -> Result<Style, String> {
-    let color = settings.color.as_deref().map(str::parse::<Rgb>);
-    let color = color
-        .transpose()
-        .map_err(|reason| format!("`color`: {reason}"))?;
-    let mut style = settings.style;
-    style.color = color;
-    Ok(style)
 }
 
 impl FaceTrackOverlay {
@@ -188,10 +174,7 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let set = lock(&self.options).set_checked(id, value, style, &*self.obj());
-        if let Err(error) = set {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
-        }
+        options::set_property(&*self.obj(), &self.options, id, value);
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
@@ -221,7 +204,7 @@ impl BaseTransformImpl for FaceTrackOverlay {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let style = style(&lock(&self.options).settings);
+        let style = lock(&self.options).settings.style();
         style
             .map(|_| ())
             .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))
