@@ -137,7 +137,7 @@ fn install_libraries(packages: &[String]) -> String {
 fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::GpuOnly { .. } => {
-            "Set device=auto gpu-fallback=true to run on the CPU where there is no GPU".to_owned()
+            "Set device=cpu to run on the CPU, or device=auto gpu-fallback=true to run on a GPU if there is one".to_owned()
         }
         Refusal::Unavailable(fault) => {
             format!(
