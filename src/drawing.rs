@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::meta::{self, Fit, MetaError, MissingMetaCounter};
 use crate::video::{self, VideoError};
 use facetrack::image::Layout;
+use facetrack::memory::OutOfMemory;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 
 /// Reason why nothing is drawn into a frame.
@@ -28,8 +29,22 @@ pub(crate) enum DrawingError {
     Stride { plane: usize, stride: i32 },
     #[error("the frame does not match its caps: {0}; fix the element that produces such buffers")]
     Canvas(#[from] CanvasError),
+    #[error("{0}. {remedy}", remedy = facetrack_remedies::FREE_MEMORY)]
+    Memory(#[from] OutOfMemory),
     #[error(transparent)]
     Video(#[from] VideoError),
+}
+
+impl DrawingError {
+    /// The error message to post; `effect` is what does not happen.
+    pub(crate) fn message(&self, effect: &str) -> gst::ErrorMessage {
+        match self {
+            Self::Memory(_) => {
+                gst::error_msg!(gst::ResourceError::NoSpaceLeft, ("{effect}: {self}"))
+            }
+            _ => gst::error_msg!(gst::StreamError::Format, ("{effect}: {self}")),
+        }
+    }
 }
 
 /// Caps of frames that can be drawn into: raw video in system memory, in every format whose samples
@@ -122,11 +137,11 @@ impl FrameFormat {
     ///
     /// # Errors
     /// Returns an error if the buffer cannot be mapped for writing, or does not hold a frame of this
-    /// format.
+    /// format, and the error of `draw`.
     pub(crate) fn draw_into(
         &self,
         buffer: &mut gst::BufferRef,
-        draw: impl FnOnce(&mut Canvas),
+        draw: impl FnOnce(&mut Canvas) -> Result<(), OutOfMemory>,
     ) -> Result<(), DrawingError> {
         let Self { info, layout } = self;
         video::check_meta(buffer, info)?;
@@ -145,8 +160,7 @@ impl FrameFormat {
             PlaneMut { data, stride }
         });
         let mut canvas = Canvas::new((width, height), layout, colorimetry, planes.collect())?;
-        draw(&mut canvas);
-        Ok(())
+        Ok(draw(&mut canvas)?)
     }
 }
 

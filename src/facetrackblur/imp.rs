@@ -94,7 +94,7 @@ impl State {
         };
         let buffer = buffer.make_mut();
         format.draw_into(buffer, |canvas| {
-            self.overlay.redact(canvas, cover, settings.mode);
+            self.overlay.redact(canvas, cover, settings.mode)
         })?;
         meta::redaction::mark(buffer, &format.info, cover);
         Ok(())
@@ -137,11 +137,7 @@ impl FaceTrackBlur {
         drop(state);
         self.warn(warning);
         redacted.map(|()| buffer).map_err(|error| {
-            gst::element_imp_error!(
-                self,
-                gst::StreamError::Format,
-                ("a frame with faces cannot be changed: {error}")
-            );
+            self.post_error_message(error.message("a frame with faces cannot be changed"));
             gst::FlowError::Error
         })
     }

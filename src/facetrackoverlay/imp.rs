@@ -94,7 +94,7 @@ impl State {
         let style = settings.style().unwrap_or(settings.style);
         let pace = pace(buffer);
         format.draw_into(buffer.make_mut(), |canvas| {
-            self.overlay.draw(canvas, &report, &pace, &style);
+            self.overlay.draw(canvas, &report, &pace, &style)
         })
     }
 }
@@ -111,15 +111,15 @@ pub struct FaceTrackOverlay {
 
 impl FaceTrackOverlay {
     /// Draws the metadata of a buffer, if it has any, into its frame.
-    fn overlay(&self, mut buffer: gst::Buffer) -> gst::Buffer {
+    fn overlay(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
         let mut state = lock(&self.state);
         let fps = state.counter.count(Instant::now());
         if buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0 {
-            return buffer;
+            return Ok(buffer);
         }
         let settings = lock(&self.options).settings.clone();
         if settings.style.layers.is_empty() {
-            return buffer;
+            return Ok(buffer);
         }
         let cost = FaceTrackMeta::cost(&buffer);
         let analysis = state.analysis_times.mean_with(cost.time);
@@ -130,10 +130,17 @@ impl FaceTrackOverlay {
             gpu_memory: cost.gpu_memory,
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
-        let warning = state.warnings.count(drawn.err().as_ref());
+        let warning = match &drawn {
+            Err(DrawingError::Memory(_)) => None,
+            drawn => state.warnings.count(drawn.as_ref().err()),
+        };
         drop(state);
         self.warn(warning);
-        buffer
+        if let Err(error @ DrawingError::Memory(_)) = drawn {
+            self.post_error_message(error.message("nothing is drawn"));
+            return Err(gst::FlowError::Error);
+        }
+        Ok(buffer)
     }
 
     /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may
@@ -248,7 +255,7 @@ impl BaseTransformImpl for FaceTrackOverlay {
     /// nothing is drawn.
     fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
         Ok(match self.take_queued_buffer() {
-            Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)),
+            Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)?),
             None => GenerateOutputSuccess::NoOutput,
         })
     }

@@ -4,6 +4,7 @@
 use std::io::{Error, ErrorKind};
 
 use facetrack::device::Gpu;
+use facetrack::memory::OutOfMemory;
 
 use super::*;
 
@@ -170,6 +171,13 @@ fn every_error_of_a_model_has_its_remedy() {
                 height: 8000,
             },
             &["9000×8000", "`detect-max-width`"],
+        ),
+        (
+            ModelError::Memory(OutOfMemory {
+                purpose: "a.onnx".to_owned(),
+                bytes: 5 << 20,
+            }),
+            &["a.onnx needs 5 MiB", "memory limit", "`detect-max-width`"],
         ),
         (
             ModelError::Gpu {

@@ -85,8 +85,8 @@ impl Detector {
     /// configuration allows.
     ///
     /// # Errors
-    /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much
-    /// memory.
+    /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] or [`ModelError::Memory`] for a frame
+    /// that would need too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -120,8 +120,7 @@ impl Detector {
                 height,
             });
         }
-        self.network.resize(&[1, CHANNELS, height, width]);
-        Ok(())
+        self.network.resize(&[1, CHANNELS, height, width])
     }
 
     /// Runs the network on its input.
