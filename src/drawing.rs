@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::meta::{self, Fit, MetaError, MissingMetaCounter};
 use crate::video::{self, VideoError};
 use facetrack::image::Layout;
+use facetrack::memory::OutOfMemory;
 use facetrack::overlay::{Canvas, CanvasError, PlaneMut};
 use facetrack::report::SearchExtent;
 
@@ -29,6 +30,8 @@ pub(crate) enum DrawingError {
     Stride { plane: usize, stride: i32 },
     #[error("the frame does not match its caps: {0}; fix the element that produces such buffers")]
     Canvas(#[from] CanvasError),
+    #[error("{0}. {remedy}", remedy = facetrack_remedies::FREE_MEMORY)]
+    Memory(#[from] OutOfMemory),
     #[error(transparent)]
     Video(#[from] VideoError),
     #[error("no caps came before the frame; fix the element that produces such streams")]
@@ -60,6 +63,18 @@ fn remedy(search: SearchExtent) -> &'static str {
         }
         SearchExtent::OtherVideo => {
             "the record that trackjsonload replays may be of another video. Replay the record of this video, or set on-mismatch=ignore of trackjsonload if the warning it posted names no real difference"
+        }
+    }
+}
+
+impl DrawingError {
+    /// The error message to post; `effect` is what does not happen.
+    pub(crate) fn message(&self, effect: &str) -> gst::ErrorMessage {
+        match self {
+            Self::Memory(_) => {
+                gst::error_msg!(gst::ResourceError::NoSpaceLeft, ("{effect}: {self}"))
+            }
+            _ => gst::error_msg!(gst::StreamError::Format, ("{effect}: {self}")),
         }
     }
 }
@@ -154,11 +169,11 @@ impl FrameFormat {
     ///
     /// # Errors
     /// Returns an error if the buffer cannot be mapped for writing, or does not hold a frame of this
-    /// format.
+    /// format, and the error of `draw`.
     pub(crate) fn draw_into(
         &self,
         buffer: &mut gst::BufferRef,
-        draw: impl FnOnce(&mut Canvas),
+        draw: impl FnOnce(&mut Canvas) -> Result<(), OutOfMemory>,
     ) -> Result<(), DrawingError> {
         let Self { info, layout } = self;
         video::check_meta(buffer, info)?;
@@ -177,8 +192,7 @@ impl FrameFormat {
             PlaneMut { data, stride }
         });
         let mut canvas = Canvas::new((width, height), layout, colorimetry, planes.collect())?;
-        draw(&mut canvas);
-        Ok(())
+        Ok(draw(&mut canvas)?)
     }
 }
 

@@ -86,6 +86,7 @@ impl Failure {
             ModelError::Replaceable(_) | ModelError::Telemetry { .. } => {
                 error_msg!(ResourceError::NotAuthorized, ("{self}"))
             }
+            ModelError::Memory(_) => error_msg!(ResourceError::NoSpaceLeft, ("{self}")),
             ModelError::Unsupported { .. }
             | ModelError::Run { .. }
             | ModelError::InputSize { .. }

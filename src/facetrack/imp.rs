@@ -607,9 +607,9 @@ impl ObjectImpl for FaceTrack {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let gains = FaceTrackSettings::gains;
-        let set = lock(&self.options).set_checked(id, value, gains, &*self.obj());
-        self.warn_of_settings(set.err().map(|error| format!("`blendshape-gain`: {error}")));
+        // Changes that are late are found between two frames, because an engine that is set with
+        // them uses them.
+        options::set_checked(&*self.obj(), &self.options, id, value);
     }
 
     fn constructed(&self) {

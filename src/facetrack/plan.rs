@@ -145,12 +145,14 @@ impl Setup {
     fn start_workers(&self, mut config: EngineConfig) -> Result<Workers, Failure> {
         config.placement = Placement::Cpu;
         let load = || engine::load(self.kind, &config).map(|engine| engine.finder);
-        let finders: Result<Vec<Box<dyn Finder>>, _> = thread::scope(|scope| {
-            let loading: Vec<_> = (0..self.workers).map(|_| scope.spawn(load)).collect();
-            let loaded = loading.into_iter().map(|thread| thread.join());
-            loaded
-                .map(|finder| finder.map_err(Failure::of_panic)?.map_err(Failure::from))
-                .collect()
+        let finders: Result<Vec<Box<dyn Finder>>, Failure> = thread::scope(|scope| {
+            let begin = |_| thread::Builder::new().spawn_scoped(scope, load);
+            let loading: Vec<_> = (0..self.workers).map(begin).collect();
+            let loaded = loading.into_iter().map(|thread| {
+                let finder = thread.map_err(Failure::Workers)?.join();
+                Ok::<_, Failure>(finder.map_err(Failure::of_panic)??)
+            });
+            loaded.collect()
         });
         Workers::start(finders?).map_err(Failure::Workers)
     }

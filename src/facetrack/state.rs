@@ -96,16 +96,21 @@ impl State {
         }
     }
 
-    /// Applies the options that may change from frame to frame. Returns a warning of the
-    /// options of other engines if they have changed.
-    pub(super) fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Option<String> {
+    /// Applies the options that may change from frame to frame. Returns warnings of changed
+    /// options of other engines, and of those that are not used before an engine is loaded.
+    pub(super) fn apply_options(&mut self, options: Options<FaceTrackSettings>) -> Vec<String> {
         let other_engine = options.explicit_engine() != self.options.explicit_engine();
         let unused = options.unused(self.engine.plan.setup.kind);
         let unused_before = self.options.unused(self.engine.plan.setup.kind);
+        let unused = unused.filter(|unused| Some(unused) != unused_before.as_ref());
+        let late = options.late_changes(&self.options);
         self.options = options;
         self.update_live();
         self.is_engine_changed |= other_engine;
-        unused.filter(|unused| !other_engine && Some(unused) != unused_before.as_ref())
+        if other_engine {
+            return Vec::new();
+        }
+        unused.into_iter().chain(late).collect()
     }
 
     /// Returns true if `options` differ from those in use, or another engine is set or ready.

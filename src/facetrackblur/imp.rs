@@ -107,7 +107,7 @@ impl State {
         if !matches!(&cover, Cover::Regions(regions) if regions.is_empty()) {
             let buffer = buffer.make_mut();
             format.draw_into(buffer, |canvas| {
-                self.overlay.redact(canvas, &cover, settings.mode);
+                self.overlay.redact(canvas, &cover, settings.mode)
             })?;
             meta::redaction::mark(buffer, &format.info, &cover);
         }
@@ -143,23 +143,6 @@ pub struct FaceTrackBlur {
     state: Mutex<State>,
 }
 
-/// The redaction of the settings.
-///
-/// # Errors
-/// Returns an error if `keep` contains anything other than ids.
-fn redaction(settings: &BlurSettings) -> Result<Settings, String> {
-    let ids = settings.keep.iter().flat_map(|ids| ids.split(','));
-    let ids = ids.map(|id| {
-        id.trim().parse().map_err(|_| {
-            format!("`keep`: {id:?} is not the id of a face, so no face stays visible: use numbers separated by commas, such as 1,3")
-        })
-    });
-    Ok(Settings {
-        keep: ids.collect::<Result<_, _>>()?,
-        ..settings.redaction.clone()
-    })
-}
-
 impl FaceTrackBlur {
     /// Covers the faces in the frame of a buffer.
     fn blur(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
@@ -168,7 +151,7 @@ impl FaceTrackBlur {
         }
         let settings = lock(&self.options).settings.clone();
         // Invalid ids were reported when they were set: all faces are covered.
-        let settings = redaction(&settings).unwrap_or(settings.redaction);
+        let settings = settings.redaction().unwrap_or(settings.redaction);
         let running_time = self.running_time(&buffer).map(Duration::from);
         let mut state = lock(&self.state);
         let blurred = state.blur(&mut buffer, running_time, &settings);
@@ -177,11 +160,7 @@ impl FaceTrackBlur {
         drop(state);
         self.warn(warning);
         blurred.map(|_| buffer).map_err(|error| {
-            gst::element_imp_error!(
-                self,
-                gst::StreamError::Format,
-                ("the faces of a frame cannot be covered: {error}")
-            );
+            self.post_error_message(error.message("the faces of a frame cannot be covered"));
             gst::FlowError::Error
         })
     }
@@ -222,15 +201,9 @@ impl ObjectImpl for FaceTrackBlur {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let checked = {
-            let mut options = lock(&self.options);
-            let before = options.settings.keep.clone();
-            options.set_property(id, value);
-            Some(redaction(&options.settings)).filter(|_| options.settings.keep != before)
-        };
-        if let Some(Err(error)) = checked {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
-        }
+        // An invalid `keep` replaces the one in use, so that no face stays visible.
+        let changed = lock(&self.options).change(id, value);
+        options::warn(&*self.obj(), changed.err());
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
@@ -260,7 +233,7 @@ impl BaseTransformImpl for FaceTrackBlur {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let redaction = redaction(&lock(&self.options).settings);
+        let redaction = lock(&self.options).settings.redaction();
         redaction
             .map(|_| ())
             .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))

@@ -56,7 +56,7 @@ use crate::drawing::{self, DrawingError, FrameFormat, Warning, Warnings};
 use crate::meta::FaceTrackMeta;
 use crate::options::{self, Options, OverlaySettings};
 use crate::{element, video};
-use facetrack::overlay::{Overlay, Pace, Rgb, Style};
+use facetrack::overlay::{Overlay, Pace};
 use facetrack_assets::lock::lock;
 
 static CAT: LazyLock<gst::DebugCategory> =
@@ -91,10 +91,10 @@ impl State {
             return Ok(());
         }
         // An invalid colour was reported when it was set.
-        let style = style(settings).unwrap_or(settings.style);
+        let style = settings.style().unwrap_or(settings.style);
         let pace = pace(buffer);
         format.draw_into(buffer.make_mut(), |canvas| {
-            self.overlay.draw(canvas, &report, &pace, &style);
+            self.overlay.draw(canvas, &report, &pace, &style)
         })
     }
 }
@@ -109,31 +109,17 @@ pub struct FaceTrackOverlay {
     state: Mutex<State>,
 }
 
-/// The style of the settings.
-///
-/// # Errors
-/// Returns a description of an invalid colour.
-fn style(settings: &OverlaySettings) -> Result<Style, String> {
-    let color = settings.color.as_deref().map(str::parse::<Rgb>);
-    let color = color
-        .transpose()
-        .map_err(|reason| format!("`color`: {reason}"))?;
-    let mut style = settings.style;
-    style.color = color;
-    Ok(style)
-}
-
 impl FaceTrackOverlay {
     /// Draws the metadata of a buffer, if it has any, into its frame.
-    fn overlay(&self, mut buffer: gst::Buffer) -> gst::Buffer {
+    fn overlay(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
         let mut state = lock(&self.state);
         let fps = state.counter.count(Instant::now());
         if buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0 {
-            return buffer;
+            return Ok(buffer);
         }
         let settings = lock(&self.options).settings.clone();
         if settings.style.layers.is_empty() {
-            return buffer;
+            return Ok(buffer);
         }
         let cost = FaceTrackMeta::cost(&buffer);
         let analysis = state.analysis_times.mean_with(cost.time);
@@ -144,10 +130,17 @@ impl FaceTrackOverlay {
             gpu_memory: cost.gpu_memory,
         };
         let drawn = state.draw(&mut buffer, &settings, pace);
-        let warning = state.warnings.count(drawn.err().as_ref());
+        let warning = match &drawn {
+            Err(DrawingError::Memory(_)) => None,
+            drawn => state.warnings.count(drawn.as_ref().err()),
+        };
         drop(state);
         self.warn(warning);
-        buffer
+        if let Err(error @ DrawingError::Memory(_)) = drawn {
+            self.post_error_message(error.message("nothing is drawn"));
+            return Err(gst::FlowError::Error);
+        }
+        Ok(buffer)
     }
 
     /// Posts a warning that nothing is drawn. The caller holds no lock: handlers of the message may
@@ -188,10 +181,7 @@ impl ObjectImpl for FaceTrackOverlay {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        let set = lock(&self.options).set_checked(id, value, style, &*self.obj());
-        if let Err(error) = set {
-            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{error}"));
-        }
+        options::set_property(&*self.obj(), &self.options, id, value);
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {
@@ -221,7 +211,7 @@ impl BaseTransformImpl for FaceTrackOverlay {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let style = style(&lock(&self.options).settings);
+        let style = lock(&self.options).settings.style();
         style
             .map(|_| ())
             .map_err(|error| gst::error_msg!(gst::LibraryError::Settings, ("{error}")))
@@ -265,7 +255,7 @@ impl BaseTransformImpl for FaceTrackOverlay {
     /// nothing is drawn.
     fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
         Ok(match self.take_queued_buffer() {
-            Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)),
+            Some(buffer) => GenerateOutputSuccess::Buffer(self.overlay(buffer)?),
             None => GenerateOutputSuccess::NoOutput,
         })
     }

@@ -103,6 +103,17 @@ fn mebibytes(bytes: u64) -> u32 {
 impl Defaults for FaceTrackSettings {
     const ELEMENT: &'static str = "facetrack";
 
+    const TAKES_EFFECT: &'static str =
+        "when the element next goes from READY to PAUSED, or another engine is loaded";
+
+    fn check(&self) -> Result<(), String> {
+        let gains = self.gains();
+        gains.map_or_else(
+            |reason| Err(format!("`blendshape-gain`: {reason}")),
+            |_| Ok(()),
+        )
+    }
+
     /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "engine": engine, playing, checked(check_engine) =>

@@ -22,6 +22,10 @@ pub(crate) struct BlurSettings {
 impl Defaults for BlurSettings {
     const ELEMENT: &'static str = "facetrackblur";
 
+    fn check(&self) -> Result<(), String> {
+        self.redaction().map(|_| ())
+    }
+
     /// In the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
         "mode": redaction.mode, playing => "How faces are covered",
@@ -36,4 +40,23 @@ impl Defaults for BlurSettings {
         "unknown": redaction.unknown, playing =>
             "Handling of frames that may show other faces than those that are known",
     ];
+}
+
+impl BlurSettings {
+    /// The redaction with the ids.
+    ///
+    /// # Errors
+    /// Returns an error if `keep` contains anything other than ids.
+    pub(crate) fn redaction(&self) -> Result<Settings, String> {
+        let ids = self.keep.iter().flat_map(|ids| ids.split(','));
+        let ids = ids.map(|id| {
+            id.trim().parse().map_err(|_| {
+                format!("`keep`: {id:?} is not the id of a face, so no face stays visible: use numbers separated by commas, such as 1,3")
+            })
+        });
+        Ok(Settings {
+            keep: ids.collect::<Result<_, _>>()?,
+            ..self.redaction.clone()
+        })
+    }
 }

@@ -5,7 +5,7 @@ use smart_default::SmartDefault;
 
 use super::field::*;
 use super::{Defaults, Row, rows};
-use facetrack::overlay::{Layers, Style};
+use facetrack::overlay::{Layers, Rgb, Style};
 
 facetrack::layers_words!(flags_field, "GstFaceTrackOverlayLayers");
 
@@ -21,6 +21,10 @@ pub(crate) struct OverlaySettings {
 
 impl Defaults for OverlaySettings {
     const ELEMENT: &'static str = "facetrackoverlay";
+
+    fn check(&self) -> Result<(), String> {
+        self.style().map(|_| ())
+    }
 
     /// Rows in the order of the documentation.
     const ROWS: &'static [Row<Self>] = rows![
@@ -38,4 +42,20 @@ impl Defaults for OverlaySettings {
         "add-borders": add_borders, playing =>
             "Value of add-borders of a videoscale between analysis and overlay",
     ];
+}
+
+impl OverlaySettings {
+    /// The style with the colour.
+    ///
+    /// # Errors
+    /// Returns a description of an invalid colour.
+    pub(crate) fn style(&self) -> Result<Style, String> {
+        let color = self.color.as_deref().map(str::parse::<Rgb>);
+        let color = color
+            .transpose()
+            .map_err(|reason| format!("`color`: {reason}"))?;
+        let mut style = self.style;
+        style.color = color;
+        Ok(style)
+    }
 }

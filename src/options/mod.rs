@@ -48,6 +48,17 @@ pub(crate) trait Defaults: Clone + Default + 'static {
     /// The name of the element.
     const ELEMENT: &'static str;
 
+    /// When an option takes effect that may not change while the element runs.
+    const TAKES_EFFECT: &'static str = "when the element next goes from READY to PAUSED";
+
+    /// Checks those options that are lists or other texts.
+    ///
+    /// # Errors
+    /// Returns the name of an invalid option, and the reason.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The defaults with an engine.
     fn of_engine(_kind: EngineKind) -> Self {
         Self::default()
@@ -65,6 +76,51 @@ pub(crate) fn properties<S: Defaults, E>(readings: &[Reading<E>]) -> &'static [g
     let options = S::ROWS.iter().map(Row::param_spec);
     let readings = readings.iter().map(Reading::param_spec);
     Vec::leak(options.chain(readings).collect())
+}
+
+/// Sets the property of `element` with a GObject id. Posts a warning if the value is invalid, or not
+/// used before the element starts again.
+pub(crate) fn set_property<S: Defaults>(
+    element: &impl IsA<gst::Element>,
+    options: &Mutex<Options<S>>,
+    id: usize,
+    value: &glib::Value,
+) {
+    let old = lock(options).clone();
+    set_checked(element, options, id, value);
+    if is_running(element.upcast_ref()) {
+        let late = lock(options).late_changes(&old);
+        warn(element, late);
+    }
+}
+
+/// Sets the property of `element` with a GObject id. Posts a warning if the value is invalid.
+pub(crate) fn set_checked<S: Defaults>(
+    element: &impl IsA<gst::Element>,
+    options: &Mutex<Options<S>>,
+    id: usize,
+    value: &glib::Value,
+) {
+    let changed = if is_running(element.upcast_ref()) {
+        lock(options).change_running(id, value)
+    } else {
+        lock(options).change(id, value)
+    };
+    warn(element, changed.err());
+}
+
+/// Posts a warning of the settings of `element`, if there is one.
+pub(crate) fn warn(element: &impl IsA<gst::Element>, warning: Option<String>) {
+    if let Some(warning) = warning {
+        gst::element_warning!(element, gst::LibraryError::Settings, ("{warning}"));
+    }
+}
+
+/// Returns true from the change to PAUSED on, in which options are read. A sink stays in READY until
+/// it has its first frame.
+fn is_running(element: &gst::Element) -> bool {
+    let (current, pending) = (element.current_state(), element.pending_state());
+    current > gst::State::Ready || current == gst::State::Ready && pending > gst::State::Ready
 }
 
 /// The value of the property of `element` with a GObject id: an option or a reading.
@@ -126,31 +182,44 @@ impl<S: Defaults> Options<S> {
         }
     }
 
-    /// Sets the property with a GObject id and checks the settings. While the element runs, an
-    /// invalid value does not replace the one in use.
+    /// Sets the property with a GObject id and checks the settings.
     ///
     /// # Errors
     /// Returns the reason why the new value is invalid.
-    pub(crate) fn set_checked<T>(
-        &mut self,
-        id: usize,
-        value: &glib::Value,
-        check: impl Fn(&S) -> Result<T, String>,
-        element: &impl IsA<gst::Element>,
-    ) -> Result<(), String> {
-        let old = self.clone();
+    pub(crate) fn change(&mut self, id: usize, value: &glib::Value) -> Result<(), String> {
+        let before = self.settings.check();
         self.set_property(id, value);
-        let Err(reason) = check(&self.settings) else {
-            return Ok(());
-        };
         // A change of another option does not repeat the error.
-        if check(&old.settings).err().as_ref() == Some(&reason) {
-            return Ok(());
-        }
-        if element.current_state() > gst::State::Ready {
-            *self = old;
-        }
-        Err(reason)
+        self.settings.check().or_else(|reason| match before {
+            Err(known) if known == reason => Ok(()),
+            _ => Err(reason),
+        })
+    }
+
+    /// Sets the property of an element that runs. An invalid value does not replace the one in use.
+    ///
+    /// # Errors
+    /// Returns the reason why the new value is invalid.
+    fn change_running(&mut self, id: usize, value: &glib::Value) -> Result<(), String> {
+        let old = self.clone();
+        self.change(id, value).inspect_err(|_| *self = old)
+    }
+
+    /// A warning of the options that are not as in `old`, the options in use, and that cannot change
+    /// while the element runs; `None` if there are none.
+    pub(crate) fn late_changes(&self, old: &Self) -> Option<String> {
+        let late = (1..).zip(S::ROWS).filter(|(id, row)| {
+            let value = |options: &Self| text::json(&options.property(*id));
+            !row.is_mutable_in_playing() && value(self) != value(old)
+        });
+        let names: Vec<_> = late.map(|(_, row)| format!("`{}`", row.name)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "a change of {} takes effect {}. Until then, the earlier value is used",
+                names.join(", "),
+                S::TAKES_EFFECT
+            )
+        })
     }
 
     /// The value of the property with a GObject id.

@@ -54,6 +54,10 @@ impl<S: Defaults> Row<S> {
         self
     }
 
+    pub(crate) const fn is_mutable_in_playing(&self) -> bool {
+        self.flags.contains(gst::PARAM_FLAG_MUTABLE_PLAYING)
+    }
+
     /// A number from `min` to `max`, with a unit or "".
     pub(crate) const fn range(mut self, min: f64, max: f64, unit: &'static str) -> Self {
         self.range = (min, max);

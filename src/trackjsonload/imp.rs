@@ -165,7 +165,7 @@ impl ObjectImpl for TrackJsonLoad {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        lock(&self.options).set_property(id, value);
+        options::set_property(&*self.obj(), &self.options, id, value);
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {

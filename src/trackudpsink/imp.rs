@@ -12,8 +12,9 @@ use std::sync::Mutex;
  * warning is posted.
  *
  * The stream never waits for the network, and does not need a receiver: packets that the system
- * does not accept are counted in `packets-dropped`. No port of this machine is opened for others
- * unless `listen` is set.
+ * does not accept are counted in `packets-dropped`, and the first one for each reason in a stream
+ * posts a warning, unless only a buffer is full. `host` may be a broadcast address. No port of this
+ * machine is opened for others unless `listen` is set.
  *
  * A face gets the lowest free number when it enters, and keeps it while it is seen, so a single
  * face is always the first, where receivers look for it. OpenSeeFace's packets contain this number
@@ -52,7 +53,7 @@ use smart_default::SmartDefault;
 
 use super::CAT;
 use super::listener::{self, Listener};
-use super::network::Network;
+use super::network::{Network, Refusal};
 use super::receiver::Receiver;
 use super::sending::{Problem, Sending, Sent};
 use crate::element;
@@ -142,12 +143,12 @@ impl TrackUdpSink {
         );
     }
 
-    /// Counts packets, and warns of faces that are not sent as a whole.
+    /// Counts packets, and warns of those that are not sent.
     fn on_sent(&self, engine: &str, sent: Sent) {
         self.packets_sent.fetch_add(sent.packets, Ordering::Relaxed);
         self.packets_dropped
             .fetch_add(sent.dropped, Ordering::Relaxed);
-        if let Some(problem) = sent.problem {
+        for problem in sent.problems {
             self.warn_of(problem, &format!("faces of engine={engine}"));
         }
     }
@@ -159,8 +160,18 @@ impl TrackUdpSink {
             ),
             Problem::TooMany(port) => too_many_text(self.protocol(), port),
             Problem::Lack(lack) => lack_text(faces, lack),
+            Problem::Refused(refusal) => return self.warn_of_refusal(&refusal),
         };
         gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
+    }
+
+    fn warn_of_refusal(&self, refusal: &Refusal) {
+        let Refusal { address, reason } = refusal;
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Write,
+            ("packets to {address} are not sent: {reason}. Check the network and the firewall of this machine, or set `host` to another address")
+        );
     }
 
     fn protocol(&self) -> Protocol {
@@ -232,7 +243,7 @@ impl ObjectImpl for TrackUdpSink {
     }
 
     fn set_property(&self, id: usize, value: &glib::Value, _spec: &glib::ParamSpec) {
-        lock(&self.options).set_property(id, value);
+        options::set_property(&*self.obj(), &self.options, id, value);
     }
 
     fn property(&self, id: usize, _spec: &glib::ParamSpec) -> glib::Value {

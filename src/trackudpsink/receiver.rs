@@ -63,6 +63,8 @@ fn open(to: SocketAddr) -> io::Result<UdpSocket> {
     };
     let socket = UdpSocket::bind(any)?;
     socket.set_nonblocking(true)?;
+    // Otherwise the system refuses packets to broadcast addresses.
+    socket.set_broadcast(true)?;
     Ok(socket)
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::network::Network;
+use super::network::{Network, Refusal};
 use super::receiver::Destination;
 use crate::meta::MissingMetaCounter;
 use facetrack::engine::EngineKind;
@@ -28,18 +28,18 @@ pub(super) struct Sending {
 }
 
 /// Numbers of sent and unsent packets of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Sent {
     /// Packets that the system accepted.
     pub(super) packets: u64,
     /// Packets that the system did not accept.
     pub(super) dropped: u64,
-    /// The first problem of the stream's faces.
-    pub(super) problem: Option<Problem>,
+    /// Problems that this stream has not had before.
+    pub(super) problems: Vec<Problem>,
 }
 
 /// Reason why faces are not sent, or only in part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The faces lack the measurements that a packet needs.
     Unfit,
@@ -47,6 +47,8 @@ pub(super) enum Problem {
     Lack(Lack),
     /// More faces are present than can be sent or have a port. The first one has this port.
     TooMany(u16),
+    /// The system does not accept packets.
+    Refused(Refusal),
 }
 
 impl Sending {
@@ -73,6 +75,7 @@ impl Sending {
     /// Handles the beginning of another stream, whose identities are independent of the earlier
     /// ones.
     pub(super) fn restart(&mut self) {
+        self.network.restart();
         self.slots = Slots::default();
         self.coverage = Coverage::default();
         self.told = false;
@@ -113,7 +116,7 @@ impl Sending {
             let needs_avatar = protocol.needs_avatar();
             let avatar = needs_avatar.then(|| Avatar::new(&face.face, &view));
             let lack = avatar.as_ref().and_then(|it| self.coverage.add(it));
-            sent.problem = sent.problem.or(lack.map(Problem::Lack));
+            sent.problems.extend(lack.map(Problem::Lack));
             for to in &destinations {
                 let (avatar, version) = (avatar.as_ref(), to.version);
                 let packets = self
@@ -141,15 +144,19 @@ impl Sending {
             return self.tell(Problem::TooMany(first), sent);
         };
         for packet in packets {
-            let is_sent = self.network.send(to, port, &packet);
-            sent.packets += u64::from(is_sent);
-            sent.dropped += u64::from(!is_sent);
+            match self.network.send(to, port, &packet) {
+                Ok(()) => sent.packets += 1,
+                Err(refusal) => {
+                    sent.dropped += 1;
+                    sent.problems.extend(refusal.map(Problem::Refused));
+                }
+            }
         }
     }
 
     fn tell(&mut self, problem: Problem, sent: &mut Sent) {
         if !std::mem::replace(&mut self.told, true) {
-            sent.problem = Some(problem);
+            sent.problems.push(problem);
         }
     }
 

@@ -59,11 +59,9 @@ fn row_4_the_stream_runs_by_falling_back_and_it_is_reported_once() {
         return;
     };
     for settings in [
-        &[][..],
-        &[("device", "auto")],
-        &[("device", "cuda")],
+        &[("device", "cuda")][..],
         &[("device", "cuda"), ("gpu-id", "1")],
-        &[("gpu-fallback", "true"), ("gpu-min-free-vram", "0")],
+        &[("gpu-id", "0"), ("gpu-fallback", "true")],
     ] {
         let element = tracker(&installed, settings);
         let bus = Watch::of(&element);
@@ -112,7 +110,7 @@ fn row_4_is_in_the_log_and_in_the_record() {
         .launch(&Clip::draw())
         .env("GST_DEBUG", "facetrack:4")
         .env("GST_DEBUG_NO_COLOR", "1")
-        .args("profile-interval=2 ! trackjsonsink")
+        .args("device=cuda profile-interval=2 ! trackjsonsink")
         .run();
     assert!(success, "{text}");
     assert_eq!(text.matches("\"obj_1\"").count(), FRAMES, "{text}");
@@ -158,19 +156,39 @@ fn row_5_without_falling_back_it_does_not_start() {
 }
 
 #[test]
-fn row_6_the_processor_is_not_asked_for_by_name() {
+fn row_6_the_cpu_needs_no_warning_if_it_is_requested_or_no_gpu_is() {
     let Some(installed) = without_driver() else {
         return;
     };
-    for fallback in ["true", "false"] {
-        let settings = [("device", "cpu"), ("gpu-fallback", fallback)];
-        let error = refusal(&tracker(&installed, &settings));
-        assert!(error.matches(gst::ResourceError::NotFound), "{error}");
-        assert_eq!(
-            error.message(),
-            "InsightFace is GPU-only (the CPU was requested). Set device=auto gpu-fallback=true to run on the CPU where there is no GPU"
-        );
+    let requested = "CPU mode requested for engine: insightface";
+    let selected = "CPU mode selected for insightface: no NVIDIA driver: ";
+    for (settings, reason) in [
+        (&[("device", "cpu")][..], requested),
+        (&[("device", "cpu"), ("gpu-fallback", "false")], requested),
+        (&[], selected),
+        (&[("device", "auto")], selected),
+        (&[("gpu-min-free-vram", "0")], selected),
+    ] {
+        let element = tracker(&installed, settings);
+        let bus = Watch::of(&element);
+        element.set_state(gst::State::Ready).expect("READY");
+        let (warnings, ready) = told(&bus);
+        assert!(warnings.is_empty(), "{settings:?}: {warnings:?}");
+        assert_eq!(ready[0].get("device"), Ok("cpu"));
+        let told: String = element.property("device-reason");
+        assert!(told.starts_with(reason), "{settings:?}: {told}");
+        element.set_state(gst::State::Null).expect("NULL");
     }
+    let Finished { success, text } = installed
+        .launch(&Clip::draw())
+        .env("GST_DEBUG", "facetrack:4")
+        .env("GST_DEBUG_NO_COLOR", "1")
+        .args("! fakesink")
+        .run();
+    assert!(success, "{text}");
+    let is_logged = |line: &str| line.contains("INFO") && line.contains(selected);
+    assert!(text.lines().any(is_logged), "{text}");
+    assert!(!text.contains("WARN"), "{text}");
 }
 
 #[test]
@@ -220,13 +238,17 @@ fn row_7_names_the_variable_and_a_property_beats_it() {
         assert!(!success, "{variables:?}: {text}");
         for part in [
             &format!("InsightFace is GPU-only ({because}"),
-            "Set device=auto gpu-fallback=true",
+            "Set device=cpu to run on the CPU, or device=auto gpu-fallback=true",
         ] {
             assert!(text.contains(part), "{part} not in\n{text}");
         }
-        for device in ["device=auto", "device=cuda"] {
+        for (device, reason) in [
+            ("device=auto", "CPU mode selected for insightface"),
+            ("device=cpu", "CPU mode requested for engine: insightface"),
+            ("device=cuda", UNAVAILABLE),
+        ] {
             let Finished { success, text } = launch(device);
-            assert!(success && text.contains(UNAVAILABLE), "{device}: {text}");
+            assert!(success && text.contains(reason), "{device}: {text}");
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::common::bus::Watch;
 use crate::common::child::{arguments, child, is_child};
 use crate::common::drawn::{self, Face};
 use crate::common::engine::installed_paths;
+use crate::common::faces::full_face;
+use crate::common::reports::{report_of, with_report};
 use crate::common::{self, bus};
 use facetrack::engine::EngineConfig;
 use facetrack::model::RuntimeChoice;
@@ -144,18 +146,85 @@ fn an_engine_without_memory_is_reported() {
     if common::engine::engine(engine, &config).is_none() {
         return;
     }
-    let properties = "engine=opencv-yunet runtime=onnxruntime";
-    let results = (0..48).step_by(3).map(|more| {
-        let text = run(name, &[properties, &(more << 20).to_string()]);
-        let is_told = text.contains("cannot") || text.contains("could not");
-        assert!(text.contains("STARTED") || is_told, "{text}");
-        text.contains("STARTED")
-    });
-    let results: Vec<_> = results.collect();
-    assert!(
-        results.contains(&true) && results.contains(&false),
-        "{results:?}"
-    );
+    for properties in [
+        "engine=opencv-yunet runtime=onnxruntime",
+        "engine=opencv-yunet",
+        "engine=mediapipe",
+    ] {
+        let results = (0..48).step_by(3).map(|more| {
+            let text = run(name, &[properties, &(more << 20).to_string()]);
+            let reasons = ["cannot", "could not", "not available"];
+            let is_told = reasons.iter().any(|reason| text.contains(reason));
+            assert!(text.contains("STARTED") || is_told, "{text}");
+            text.contains("STARTED")
+        });
+        let results: Vec<_> = results.collect();
+        assert!(
+            results.contains(&true) && results.contains(&false),
+            "{properties}: {results:?}"
+        );
+    }
+}
+
+/// With each limit, the frame passes or the element reports how much memory it lacks.
+#[test]
+fn a_frame_without_memory_is_an_error_that_says_how_much_is_needed() {
+    let name = "faults::a_frame_without_memory_is_an_error_that_says_how_much_is_needed";
+    if is_child(name) {
+        let caps = &arguments()[1];
+        common::init();
+        let element = gst::parse::launch(&arguments()[0]).expect("an element");
+        let bus = Watch::of(&element);
+        let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
+        harness.set_src_caps_str(caps);
+        let caps: gst::Caps = caps.parse().expect("caps");
+        let info = gst_video::VideoInfo::from_caps(&caps).expect("video");
+        let report = report_of((info.width(), info.height()), vec![full_face(1, 500.0)]);
+        let buffer = gst::Buffer::from_mut_slice(vec![0; info.size()]);
+        let buffer = with_report(buffer, &report);
+        limit_memory(arguments()[2].parse().expect("a number"));
+        let flow = harness.push(buffer);
+        return match bus::next(&bus, gst::MessageType::Error) {
+            None => {
+                flow.expect("it flows");
+                println!("PASSED {:?}", bus::warnings(&bus));
+            }
+            Some(error) => {
+                assert!(error.matches(gst::ResourceError::NoSpaceLeft), "{error}");
+                println!("REFUSED {error}");
+            }
+        };
+    }
+    const FOUR_K: &str = "video/x-raw,format=RGB,width=3840,height=2160,framerate=25/1";
+    // More than the 64 MiB that the C library keeps for a thread.
+    const LARGE: &str = "video/x-raw,format=GRAY8,width=16000,height=8000,framerate=25/1";
+    const UNPACKED: &str = "video/x-raw,format=v210,width=7680,height=4320,framerate=25/1";
+    let yunet = "facetrack engine=opencv-yunet detect-max-width=0";
+    let haar = "facetrack engine=opencv-haar min-size=3000";
+    for (line, caps, engine) in [
+        (yunet, FOUR_K, Some("opencv-yunet")),
+        (haar, LARGE, Some("opencv-haar")),
+        (haar, UNPACKED, Some("opencv-haar")),
+        ("facetrackblur", LARGE, None),
+        ("facetrackoverlay", LARGE, None),
+    ] {
+        let kind = engine.map(|engine| engine.parse().expect("an engine"));
+        let is_missing = |kind| common::engine::engine(kind, &EngineConfig::default()).is_none();
+        if kind.is_some_and(is_missing) {
+            continue;
+        }
+        let limits = [0, 4, 16, 64, 96, 128, 192, 256, 384, 1024];
+        let results = limits.map(|more: u64| {
+            let text = run(name, &[line, caps, &(more << 20).to_string()]);
+            let is_told = text.contains("MiB of memory") && text.contains("raise the memory limit");
+            assert!(text.contains("PASSED") || is_told, "{text}");
+            text.contains("PASSED")
+        });
+        assert!(
+            results.contains(&true) && results.contains(&false),
+            "{line}: {results:?}"
+        );
+    }
 }
 
 /// A model is read once: what becomes of its file later matters only to the next start.

@@ -5,9 +5,11 @@ use crate::common;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::common::bus::{self, Watch};
+use crate::common::child::{child, is_child};
 use crate::common::faces::{fitted_face, full_face, morphable_face};
 use crate::common::reports::{report, with_malformed_meta, with_report};
 use facetrack::packet::openseeface::SIZE;
@@ -345,17 +347,56 @@ fn a_receiver_may_come_late() {
     late.assert_nothing_came();
 }
 
-/// The system sends nothing to everybody for those who have not asked for it.
 #[test]
-fn packets_that_the_system_does_not_take_are_counted() {
+fn packets_go_to_a_broadcast_address() {
+    let broadcast = Ipv4Addr::new(127, 255, 255, 255);
+    let receiver = Receiver::at(broadcast, 0).expect("a free port");
     let mut sink = Sink::with(|element| {
-        element.set_property("host", "255.255.255.255");
+        element.set_property("host", broadcast.to_string());
+        element.set_property("port", receiver.port());
     });
-    for _ in 0..3 {
-        sink.push_ids(&[1, 2]);
-    }
-    assert_eq!(sink.counts(), (0, 6));
+    sink.push_ids(&[1]);
+    assert_eq!(receiver.id(), 0);
+    assert_eq!(sink.counts(), (1, 0));
     sink.assert_silent();
+}
+
+/// A command that runs another one without a network.
+fn isolated() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net"]);
+    command
+}
+
+#[test]
+fn packets_that_the_system_does_not_take_are_counted_and_reported_once_in_a_stream() {
+    let name = "trackudpsink::packets_that_the_system_does_not_take_are_counted_and_reported_once_in_a_stream";
+    if !is_child(name) {
+        if !isolated().arg("true").status().is_ok_and(|it| it.success()) {
+            return eprintln!("SKIPPED: this user cannot run unshare");
+        }
+        let (mut isolated, child) = (isolated(), child(name, &[]));
+        isolated.arg(child.get_program()).args(child.get_args());
+        let variables = child.get_envs();
+        isolated.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let output = isolated.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    let mut sink = Sink::with(|_| ());
+    for (stream, dropped) in [("one", 6), ("two", 12)] {
+        for _ in 0..3 {
+            sink.push_ids(&[1, 2]);
+        }
+        assert_eq!(sink.counts(), (0, dropped));
+        let warning = text(&sink.bus, gst::MessageType::Warning);
+        for part in ["127.0.0.1:11573", "unreachable", "set `host`"] {
+            assert!(warning.contains(part), "{part} not in {warning}");
+        }
+        sink.assert_silent();
+        sink.push_event(gst::event::StreamStart::new(stream));
+        sink.set_caps("video/x-raw,format=RGB,width=640,height=360");
+    }
 }
 
 #[test]

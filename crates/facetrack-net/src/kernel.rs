@@ -15,6 +15,8 @@ use std::ops::{Deref, DerefMut, Range};
 
 use fearless_simd::{SimdFloat, prelude::*};
 
+use crate::memory::{self, OutOfMemory};
+
 /// Divisor of the number of channels of an image in memory.
 pub(crate) const LANES: usize = 8;
 
@@ -34,8 +36,15 @@ pub(crate) struct Aligned {
 
 impl Aligned {
     /// This many zeros.
-    pub(crate) fn zeros(length: usize) -> Self {
-        let mut values = vec![0.0; length + LINE - 1];
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(crate) fn zeros(length: usize) -> Result<Self, OutOfMemory> {
+        Ok(Self::within(memory::zeros(length + LINE - 1)?, length))
+    }
+
+    /// The first `length` of `values` that begin with a cache line.
+    fn within(mut values: Vec<f32>, length: usize) -> Self {
         let first = values.as_ptr().align_offset(size_of::<[f32; LINE]>());
         let first = first.min(LINE - 1);
         values.truncate(first + length);
@@ -59,7 +68,7 @@ impl DerefMut for Aligned {
 
 impl From<Vec<f32>> for Aligned {
     fn from(values: Vec<f32>) -> Self {
-        let mut own = Self::zeros(values.len());
+        let mut own = Self::within(vec![0.0; values.len() + LINE - 1], values.len());
         own.copy_from_slice(&values);
         own
     }

@@ -6,11 +6,12 @@
 mod kernel;
 mod layer;
 mod lower;
+pub mod memory;
 mod plan;
 mod run;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{fmt, thread};
 
 use facetrack_graph::{Graph, TensorSpec};
 use fearless_simd::Level;
@@ -19,11 +20,38 @@ use fearless_simd::dispatch;
 use ndarray::{ArrayD, ArrayViewD, Axis};
 
 use lower::Layers;
+use memory::OutOfMemory;
 use plan::Plan;
 use run::State;
 
 /// The reason why a network cannot be run here: an operator, or operands of it.
 pub type Unsupported = String;
+
+/// The reason why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunError {
+    /// The system has too little memory for images of this size.
+    Memory(OutOfMemory),
+    /// The inputs do not fit the network, or a thread panicked.
+    Failed(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(OutOfMemory { bytes }) => write!(f, "{bytes} bytes cannot be allocated"),
+            Self::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<OutOfMemory> for RunError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Memory(error)
+    }
+}
 
 /// Calls a function on another thread, now or later, or drops it.
 pub type Spawn<'a> = dyn Fn(Box<dyn FnOnce() + Send>) + 'a;
@@ -115,8 +143,8 @@ impl Network {
     /// Runs the network once. Of several images, one is processed after the other.
     ///
     /// # Errors
-    /// Returns an error if the inputs do not fit the network.
-    pub fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, String> {
+    /// Returns an error if the inputs do not fit the network, or if there is too little memory.
+    pub fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, RunError> {
         self.run_on(inputs, 1, &drop)
     }
 
@@ -125,14 +153,14 @@ impl Network {
     /// functions that have not begun. [`Network::run`] has the same outputs.
     ///
     /// # Errors
-    /// Returns an error if the inputs do not fit the network, or if another thread panics.
+    /// Returns the errors of [`Network::run`], and an error if another thread panics.
     pub fn run_on(
         &self,
         inputs: &[ArrayViewD<'_, f32>],
         threads: usize,
         spawn: &Spawn<'_>,
-    ) -> Result<Vec<ArrayD<f32>>, String> {
-        let count = self.check(inputs)?;
+    ) -> Result<Vec<ArrayD<f32>>, RunError> {
+        let count = self.check(inputs).map_err(RunError::Failed)?;
         let mut outputs: Vec<ArrayD<f32>> = Vec::new();
         for item in 0..count {
             let of_item = inputs.iter().map(|input| input.index_axis(Axis(0), item));
@@ -142,9 +170,7 @@ impl Network {
                 continue;
             }
             for (output, yielded) in outputs.iter_mut().zip(yielded) {
-                output
-                    .append(Axis(0), yielded.view())
-                    .map_err(|error| error.to_string())?;
+                output.append(Axis(0), yielded.view()).map_err(failed)?;
             }
         }
         Ok(outputs)
@@ -175,7 +201,7 @@ impl Network {
         inputs: &[ArrayViewD<'_, f32>],
         threads: usize,
         spawn: &Spawn<'_>,
-    ) -> Result<Vec<ArrayD<f32>>, String> {
+    ) -> Result<Vec<ArrayD<f32>>, RunError> {
         let extents = inputs.iter().map(|input| match *input.shape() {
             [_, height, width] => [height, width],
             ref other => [1, other[0]],
@@ -202,11 +228,10 @@ impl Network {
             state.work(simd, &self.layers, 0);
         });
         if state.has_failed() {
-            return Err("a thread panicked".to_owned());
+            return Err(failed("a thread panicked"));
         }
         let outputs = self.layers.outputs.iter().map(|output| {
-            ArrayD::from_shape_vec(state.shape(output), state.output(output))
-                .map_err(|error| error.to_string())
+            ArrayD::from_shape_vec(state.shape(output), state.output(output)?).map_err(failed)
         });
         let outputs = outputs.collect();
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +252,7 @@ impl Network {
     }
 
     /// Memory for inputs of these heights and widths.
-    fn state(&self, extents: Vec<[usize; 2]>, threads: usize) -> Result<Arc<State>, String> {
+    fn state(&self, extents: Vec<[usize; 2]>, threads: usize) -> Result<Arc<State>, RunError> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = states
             .iter()
@@ -237,7 +262,14 @@ impl Network {
         }
         drop(states);
         let plan = Plan::new(&self.layers, &extents, threads, self.least_work)
-            .ok_or("the layers do not fit images of this size")?;
-        Ok(Arc::new(State::new(plan, extents, threads)))
+            .ok_or_else(|| failed("the layers do not fit images of this size"))?;
+        let bytes = plan.floats * size_of::<f32>();
+        let state = State::new(plan, extents, threads).map_err(|_| OutOfMemory { bytes })?;
+        Ok(Arc::new(state))
     }
+}
+
+/// The error of a run that failed for `reason`.
+fn failed(reason: impl fmt::Display) -> RunError {
+    RunError::Failed(reason.to_string())
 }

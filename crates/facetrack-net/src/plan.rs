@@ -91,6 +91,8 @@ pub(crate) struct Plan {
     pub copies: Vec<usize>,
     /// Floats of the longest row.
     pub longest: usize,
+    /// Floats of all buffers and copies.
+    pub floats: usize,
 }
 
 impl Plan {
@@ -140,7 +142,9 @@ impl Plan {
         });
         let bands: Vec<Band> = bands.collect();
         let buffers = bands.iter().flat_map(|band| &band.buffers);
-        (buffers.chain(&copies).sum::<usize>() <= MAX_FLOATS).then_some(Self {
+        let floats = buffers.chain(&copies).sum();
+        (floats <= MAX_FLOATS).then_some(Self {
+            floats,
             bands,
             copies,
             longest: lengths.into_iter().max().unwrap_or(0),

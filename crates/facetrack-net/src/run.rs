@@ -14,6 +14,7 @@ use crate::layer::{
     Extent, Id, Interpolation, Layer, MAX_KERNEL, Operator, Reduction, Shape, Window,
 };
 use crate::lower::{Input, Layers, Order, Output};
+use crate::memory::{self, OutOfMemory};
 use crate::plan::{self, Place, Plan, Step, Work, owner};
 
 /// Number of times that a waiting thread looks for work before it yields its processor: some 25 µs.
@@ -46,34 +47,43 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(plan: Plan, extents: Vec<[usize; 2]>, threads: usize) -> Self {
-        let zeros = |length: usize| vec![0.0; length];
+    /// Memory for runs of `plan`.
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(crate) fn new(
+        plan: Plan,
+        extents: Vec<[usize; 2]>,
+        threads: usize,
+    ) -> Result<Self, OutOfMemory> {
         let stages = plan.bands.iter().map(|band| band.stages.len()).max();
         let stages = stages.unwrap_or(0);
         let idle = plan.bands.iter().map(|band| stages - band.stages.len());
         let band = |mut band: plan::Band| {
             band.stages.resize_with(stages, Vec::new);
-            Mutex::new(Box::new(Band {
+            let buffers = band.buffers.into_iter().map(Aligned::zeros);
+            Ok(Mutex::new(Box::new(Band {
                 places: band.places,
                 stages: band.stages,
-                buffers: band.buffers.into_iter().map(Aligned::zeros).collect(),
-                zeros: Aligned::zeros(plan.longest),
+                buffers: buffers.collect::<Result<_, _>>()?,
+                zeros: Aligned::zeros(plan.longest)?,
                 packed: dense::Weights::default(),
-            }))
+            })))
         };
         let shapes = plan.bands[0].places.iter().map(|place| place.shape);
         let copies = plan.copies.into_iter();
-        Self {
+        let copies = copies.map(|length| memory::zeros(length).map(Mutex::new));
+        Ok(Self {
             shapes: shapes.collect(),
             idle: idle.collect(),
             stages,
             done: plan.bands.iter().map(|_| AtomicUsize::new(0)).collect(),
             goal: AtomicUsize::new(0),
-            copies: copies.map(|length| Mutex::new(zeros(length))).collect(),
-            bands: plan.bands.into_iter().map(band).collect(),
+            copies: copies.collect::<Result<_, _>>()?,
+            bands: plan.bands.into_iter().map(band).collect::<Result<_, _>>()?,
             extents,
             threads,
-        }
+        })
     }
 
     /// Returns true if this memory is for such inputs and threads, and its number of stages cannot
@@ -156,11 +166,15 @@ impl State {
     }
 
     /// Elements of an output.
-    pub(crate) fn output(&self, output: &Output) -> Vec<f32> {
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(crate) fn output(&self, output: &Output) -> Result<Vec<f32>, OutOfMemory> {
         let pieces = &output.pieces;
         let length = pieces.iter().map(|piece| self.shapes[piece.id].len()).sum();
         let bands: Vec<_> = self.bands.iter().map(lock).collect();
-        let mut values = Vec::with_capacity(length);
+        let mut values = Vec::new();
+        memory::reserve(&mut values, length)?;
         for piece in pieces {
             let Shape {
                 height,
@@ -195,7 +209,7 @@ impl State {
                 }
             }
         }
-        values
+        Ok(values)
     }
 
     /// The shape of an output.

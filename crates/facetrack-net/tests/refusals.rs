@@ -3,6 +3,7 @@
 
 use facetrack_graph::{Attribute, Graph, Value};
 use facetrack_net::Network;
+use facetrack_net::memory::{self, OutOfMemory};
 use ndarray::ArrayD;
 
 /// Largest number of an attribute.
@@ -24,9 +25,10 @@ fn refused(make: impl Fn(&mut Graph, Value) -> Value) -> String {
         Ok(network) => network,
     };
     let image = ArrayD::zeros(vec![1, 2, 8, 8]);
-    network
+    let error = network
         .run(&[image.view()])
-        .expect_err("a network that cannot run")
+        .expect_err("a network that cannot run");
+    error.to_string()
 }
 
 fn convolution(graph: &mut Graph, image: Value, name: &str, values: &[i64]) -> Value {
@@ -222,4 +224,21 @@ fn nodes_without_operands_are_errors() {
         let reason = refused(|graph, _| graph.add(op, &[], vec![]));
         assert!(reason.contains(op), "{reason}");
     }
+}
+
+#[test]
+fn too_little_memory_is_an_error_with_the_amount() {
+    let bytes = 1 << 62;
+    let error = OutOfMemory { bytes };
+    assert_eq!(memory::zeros::<f32>(1 << 60), Err(error));
+    assert_eq!(memory::reserve(&mut vec![0u32; 3], 1 << 60), Err(error));
+    assert_eq!(memory::check(bytes), Err(error));
+}
+
+#[test]
+fn memory_that_is_available_is_provided() {
+    let mut values = vec![1u8, 2];
+    memory::reserve(&mut values, 1 << 20).expect("memory");
+    assert!(values.capacity() >= 2 + (1 << 20));
+    assert_eq!(memory::zeros::<u8>(3), Ok(vec![0; 3]));
 }

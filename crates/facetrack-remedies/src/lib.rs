@@ -21,6 +21,10 @@ pub const GET_A_PACK: &str = "Run `facetrack fetch insightface` to fetch small n
 /// The remedy for an ONNX Runtime that is not loaded because of its telemetry.
 pub const KEEP_TELEMETRY_OFF: &str = "Set ORT_DISABLE_TELEMETRY=1 before the program starts, or run `facetrack fetch onnxruntime` and unset `onnxruntime`, FACETRACK_ONNXRUNTIME and ORT_DYLIB_PATH";
 
+/// The remedy for too little memory.
+pub const FREE_MEMORY: &str =
+    "End other programs, raise the memory limit of the process, or scale the video down";
+
 const INSTALL_DRIVER: &str =
     "Install NVIDIA's driver, version 525 or newer, and check that nvidia-smi lists the GPU";
 
@@ -137,7 +141,7 @@ fn install_libraries(packages: &[String]) -> String {
 fn for_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::GpuOnly { .. } => {
-            "Set device=auto gpu-fallback=true to run on the CPU where there is no GPU".to_owned()
+            "Set device=cpu to run on the CPU, or device=auto gpu-fallback=true to run on a GPU if there is one".to_owned()
         }
         Refusal::Unavailable(fault) => {
             format!(
@@ -192,6 +196,7 @@ fn with_remedy(error: &ModelError, property: &str) -> String {
         ),
         ModelError::Unsupported { .. } => "Set `runtime=auto`".to_owned(),
         ModelError::InputSize { .. } => "Lower `detect-max-width`".to_owned(),
+        ModelError::Memory(_) => format!("{FREE_MEMORY}, or lower `detect-max-width`"),
         ModelError::Gpu { .. } => "Set gpu-fallback=true to fall back to the CPU".to_owned(),
         ModelError::OutOfMemory { .. } => {
             format!("{RAISE_MEMORY}, lower det-size, or set gpu-fallback=true")

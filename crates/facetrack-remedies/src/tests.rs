@@ -4,6 +4,7 @@
 use std::io::{Error, ErrorKind};
 
 use facetrack::device::Gpu;
+use facetrack::memory::OutOfMemory;
 
 use super::*;
 
@@ -172,6 +173,13 @@ fn every_error_of_a_model_has_its_remedy() {
             &["9000×8000", "`detect-max-width`"],
         ),
         (
+            ModelError::Memory(OutOfMemory {
+                purpose: "a.onnx".to_owned(),
+                bytes: 5 << 20,
+            }),
+            &["a.onnx needs 5 MiB", "memory limit", "`detect-max-width`"],
+        ),
+        (
             ModelError::Gpu {
                 model: "a.onnx".to_owned(),
                 reason: reason(),
@@ -222,11 +230,11 @@ fn a_setting_is_called_as_its_property() {
 #[test]
 fn a_refused_device_names_the_properties() {
     let only = Refusal::GpuOnly {
-        because: "the CPU was requested".to_owned(),
+        because: "why".to_owned(),
     };
     assert_eq!(
         message(&only.into()),
-        "InsightFace is GPU-only (the CPU was requested). Set device=auto gpu-fallback=true to run on the CPU where there is no GPU"
+        "InsightFace is GPU-only (why). Set device=cpu to run on the CPU, or device=auto gpu-fallback=true to run on a GPU if there is one"
     );
     let unavailable = Refusal::Unavailable(Fault::NoDriver("no NVIDIA driver".to_owned()));
     assert_eq!(

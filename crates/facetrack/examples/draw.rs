@@ -22,6 +22,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = tracker.track(&picture.view()?, Duration::ZERO)?;
 
     let mut canvas = Canvas::rgb(picture.width, picture.height, &mut picture.pixels)?;
-    Overlay::default().draw(&mut canvas, &report, &Pace::default(), &Style::default());
+    Overlay::default().draw(&mut canvas, &report, &Pace::default(), &Style::default())?;
     picture.write(to.as_ref())
 }

@@ -105,7 +105,10 @@ impl Verdict {
 impl CutDetector {
     /// Returns true if the next frame is the first one of a shot after a hard cut.
     pub fn is_cut(&mut self, image: &ImageView<'_>) -> bool {
-        let sketch = Sketch::of(image);
+        // Without memory for the frame, its analysis fails.
+        let Ok(sketch) = Sketch::of(image) else {
+            return false;
+        };
         let changes_from = |before| Changes::between(before, &sketch);
         let changes = self.shown.as_ref().map(changes_from);
         let step = self.blank.as_ref().map(changes_from).or(changes);

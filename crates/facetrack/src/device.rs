@@ -36,7 +36,7 @@ pub enum DeviceChoice {
     /// The best device for the engine.
     #[default]
     Auto,
-    /// The CPU; an error with insightface.
+    /// The CPU.
     Cpu,
     /// An NVIDIA GPU, for engines that can use one.
     Cuda,

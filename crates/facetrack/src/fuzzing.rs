@@ -33,7 +33,7 @@ pub fn head_pose(
 /// edges, widths and heights.
 pub fn cascade(xml: &[u8], luma: &[u8], frame: [usize; 2]) -> Result<Vec<[i32; 4]>, String> {
     let mut detector = Detector::new(xml::read(xml)?, Search::default());
-    if !detector.prepare(frame) {
+    if !detector.prepare(frame).map_err(|error| error.to_string())? {
         return Ok(Vec::new());
     }
     let faces = detector.detect(luma).into_iter();

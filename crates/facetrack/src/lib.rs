@@ -30,6 +30,7 @@ pub mod geometry;
 pub mod image;
 #[doc(hidden)]
 pub mod instructions;
+pub mod memory;
 pub mod model;
 pub mod morphable;
 #[doc(hidden)]

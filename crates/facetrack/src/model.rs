@@ -23,6 +23,7 @@ use facetrack_graph::outline::OnnxOutline;
 use ndarray::{ArrayD, ArrayViewD};
 use thiserror::Error;
 
+use crate::memory::OutOfMemory;
 use facetrack_assets::locate::{NotFound, TELEMETRY_VARIABLE};
 use facetrack_assets::trust::Replaceable;
 pub use facetrack_graph::TensorSpec;
@@ -41,7 +42,8 @@ pub trait Model: Send + Sync {
     /// Runs the network once.
     ///
     /// # Errors
-    /// Returns [`ModelError::Run`] when the runtime refuses the inputs or fails.
+    /// Returns [`ModelError::Run`] when the runtime refuses the inputs or fails,
+    /// [`ModelError::Memory`] when there is too little memory.
     fn run(&self, inputs: &[ArrayViewD<'_, f32>]) -> Result<Vec<ArrayD<f32>>, ModelError>;
 }
 
@@ -155,6 +157,9 @@ pub enum ModelError {
         /// Height of its input, px.
         height: usize,
     },
+    /// The system has too little memory.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The GPU did not open or run it.
     #[error("model {model} failed on the GPU: {reason}")]
     Gpu {

@@ -36,6 +36,7 @@ use self::text::Letters;
 use super::redaction::{Cover, Mode, Region};
 use super::report::FrameReport;
 use crate::geometry::Rect;
+use crate::memory::OutOfMemory;
 
 /// Settings of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, SmartDefault)]
@@ -87,13 +88,17 @@ impl Overlay {
     }
 
     /// Draws `report` into a frame.
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory. The frame is unchanged.
     pub fn draw(
         &mut self,
         canvas: &mut Canvas<'_>,
         report: &FrameReport,
         pace: &Pace,
         style: &Style,
-    ) {
+    ) -> Result<(), OutOfMemory> {
+        self.resize(canvas)?;
         let [width, height] = [canvas.width(), canvas.height()].map(|side| side as f32);
         let side = width.min(height);
         self.letters
@@ -114,12 +119,21 @@ impl Overlay {
         for tracked in &report.faces {
             face::write(&mut brush, tracked, scale, style, &mut taken);
         }
+        Ok(())
     }
 
     /// Covers a part of a frame. A whole frame becomes black.
-    pub fn redact(&mut self, canvas: &mut Canvas<'_>, cover: &Cover, mode: Mode) {
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory. The frame is unchanged.
+    pub fn redact(
+        &mut self,
+        canvas: &mut Canvas<'_>,
+        cover: &Cover,
+        mode: Mode,
+    ) -> Result<(), OutOfMemory> {
+        self.resize(canvas)?;
         let [mask, _] = &mut self.masks;
-        mask.resize(canvas.width(), canvas.height());
         match cover {
             Cover::Frame => {
                 let [width, height] = [canvas.width(), canvas.height()].map(|side| side as f32);
@@ -132,6 +146,14 @@ impl Overlay {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Clears the masks and gives them the size of `canvas`.
+    fn resize(&mut self, canvas: &Canvas<'_>) -> Result<(), OutOfMemory> {
+        let [width, height] = [canvas.width(), canvas.height()];
+        let mut masks = self.masks.iter_mut();
+        masks.try_for_each(|mask| mask.resize(width, height))
     }
 
     fn redact_region(&mut self, canvas: &mut Canvas<'_>, region: &Region, mode: Mode) {

@@ -201,6 +201,8 @@ impl<S: Read + Seek> Replay<S> {
 
     fn read(&mut self, entry: Entry) -> io::Result<()> {
         self.storage.seek(SeekFrom::Start(entry.offset))?;
+        let missing = entry.length.saturating_sub(self.text.len());
+        self.text.try_reserve_exact(missing)?;
         self.text.resize(entry.length, 0);
         self.storage.read_exact(&mut self.text)
     }

@@ -57,6 +57,7 @@ use thiserror::Error;
 
 use super::geometry::{Affine, RotatedRect};
 use super::image::ImageView;
+use super::memory::OutOfMemory;
 use grid::Grid;
 
 pub use luma::{cells, luma};
@@ -219,6 +220,9 @@ pub enum SampleError {
         /// Elements given.
         actual: usize,
     },
+    /// The system has too little memory to unpack the image.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
 
 /// Maximum coordinate of a region, px: 2²⁴, beyond which `f32` has no odd numbers.
@@ -265,7 +269,8 @@ impl Crop {
     ///
     /// # Errors
     /// Returns an error if the region is empty, not finite or beyond [`FARTHEST`], if the window is
-    /// not a part of the image, or if `tensor` does not have [`Crop::len`] elements.
+    /// not a part of the image, if `tensor` does not have [`Crop::len`] elements, or if there is too
+    /// little memory.
     pub fn sample(&self, image: &ImageView, tensor: &mut [f32]) -> Result<Affine, SampleError> {
         let scale = image.column_scale();
         let grid = Grid::new(&self.roi, self.width, self.height, scale)?;
@@ -282,7 +287,7 @@ impl Crop {
             return Err(SampleError::Window(window));
         }
         let stored = window.stored(scale, image.stored_size()[0]);
-        kernel::fill(image, self, &grid.stored(scale), &stored, tensor);
+        kernel::fill(image, self, &grid.stored(scale), &stored, tensor)?;
         Ok(grid.image_from_tensor())
     }
 }

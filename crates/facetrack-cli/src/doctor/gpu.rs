@@ -35,7 +35,7 @@ fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> Vec<Findin
         Finding::good("insightface runs on the GPU")
     } else {
         Finding::note(
-            "a GPU is optional: insightface runs on the CPU with gpu-fallback=true, and every other engine always does",
+            "a GPU is optional: without one, insightface runs on the CPU, as every other engine always does",
         )
     });
     if let GpuPolicy::Disabled { variable, value } = gpu_policy {
@@ -46,7 +46,7 @@ fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> Vec<Findin
         };
         findings.push(Finding::bad(
             format!("{variable}, which disables the GPU for insightface"),
-            "Set device=auto or device=cuda, or change the variable",
+            "Set device=auto, device=cuda or device=cpu, or change the variable",
         ));
     }
     findings

@@ -114,7 +114,7 @@ impl Weights {
         (self.kernel, self.stored, self.columns) = ([1; 2], depth, layout.stored);
         let length = depth * layout.stored;
         if self.values.len() < length {
-            self.values = Aligned::zeros(length);
+            self.values = vec![0.0; length].into();
         }
         for first in layout.blocks() {
             let (own, lanes) = (layout.inner(first), layout.lanes(first));

@@ -2,6 +2,7 @@
 //! Summary of a frame in a few numbers.
 
 use crate::image::ImageView;
+use crate::memory::OutOfMemory;
 use crate::sample::cells;
 
 /// Columns and rows of a sketch. A face that fills a tenth of the picture's height covers a few
@@ -47,8 +48,12 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    pub(super) fn of(image: &ImageView<'_>) -> Self {
-        Self::new(cells(image, [COLUMNS, ROWS], SAMPLES))
+    /// Summarizes a frame.
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory to read it.
+    pub(super) fn of(image: &ImageView<'_>) -> Result<Self, OutOfMemory> {
+        cells(image, [COLUMNS, ROWS], SAMPLES).map(Self::new)
     }
 
     fn new(levels: Vec<f32>) -> Self {

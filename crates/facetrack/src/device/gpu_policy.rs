@@ -27,6 +27,8 @@ const ALL: &str = "all";
 pub enum GpuPolicy {
     /// The GPU may be used.
     Allowed,
+    /// The variables enable the GPU.
+    Enabled,
     /// This variable with this value disables the GPU.
     Disabled {
         /// Name of the variable.
@@ -69,7 +71,7 @@ impl GpuPolicy {
         if !listed.any(|name| is_listed(&kebab(name))) {
             return Self::disabled(ENGINES, engines);
         }
-        Self::Allowed
+        Self::Enabled
     }
 
     /// The variable that should be true or false and is neither, and its value. It leaves the
@@ -111,7 +113,15 @@ mod tests {
             &[(ENABLE, ""), (ENGINES, " ")],
             &[(NUMBER, "0")],
             &[(NUMBER, "-2")],
-            &[(NUMBER, "1"), (ENABLE, "1"), (ENGINES, "all")],
+        ] {
+            assert_eq!(gpu_policy(variables), GpuPolicy::Allowed, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn it_asks_for_the_gpu_where_the_variables_enable_it() {
+        for variables in [
+            &[(NUMBER, "1"), (ENABLE, "1"), (ENGINES, "all")][..],
             &[(ENABLE, "1"), (ENGINES, "insightface")],
             &[(ENABLE, "true"), (ENGINES, "ALL")],
             &[(ENABLE, " 1 "), (ENGINES, "mediapipe, InsightFace")],
@@ -121,7 +131,7 @@ mod tests {
                 (DISABLE, "off"),
             ],
         ] {
-            assert_eq!(gpu_policy(variables), GpuPolicy::Allowed, "{variables:?}");
+            assert_eq!(gpu_policy(variables), GpuPolicy::Enabled, "{variables:?}");
         }
     }
 

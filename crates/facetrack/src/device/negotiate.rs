@@ -12,11 +12,10 @@ use super::{
 /// Reason why an engine may not run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// InsightFace was configured to run on the CPU, but this engine runs on the CPU only as a
-    /// fallback.
+    /// The environment forbids the GPU for InsightFace, which the older pipeline ran only there.
     #[error("InsightFace is GPU-only ({because})")]
     GpuOnly {
-        /// The request for the CPU, such as a variable with its value.
+        /// The variable that forbids it, with its value.
         because: String,
     },
     /// No GPU can be used, and falling back is not allowed.
@@ -38,11 +37,19 @@ pub fn negotiate(
     if !capabilities.gpu {
         return Ok(without_gpu(engine, request.device));
     }
+    if request.device == Some(DeviceChoice::Cpu) {
+        let line = format!("CPU mode requested for engine: {engine}");
+        return Ok(on_cpu(Severity::Info, line, None));
+    }
     if let Some(because) = objection(request) {
         return Err(Refusal::GpuOnly { because });
     }
     match validate(request, probe) {
         Ok((cuda, driver)) => Ok(on_cuda(engine, cuda, &driver)),
+        Err(unfit) if request.fallback && !is_gpu_expected(request, &unfit) => {
+            let line = format!("CPU mode selected for {engine}: {unfit}");
+            Ok(on_cpu(Severity::Info, line, None))
+        }
         Err(unfit) if request.fallback => Ok(fallen_back(unfit)),
         Err(unfit) => Err(Refusal::Unavailable(unfit)),
     }
@@ -70,18 +77,30 @@ fn on_cpu(severity: Severity, line: String, unmet: Option<Unmet>) -> Decision {
     }
 }
 
-/// Returns the request that does not allow the GPU for an engine that needs one.
+/// Returns the variable that forbids the GPU, unless the device was set.
 fn objection(request: &Request) -> Option<String> {
-    match (request.device, &request.gpu_policy) {
-        (Some(DeviceChoice::Cpu), _) => Some("the CPU was requested".to_owned()),
-        (Some(DeviceChoice::Auto | DeviceChoice::Cuda), _) | (None, GpuPolicy::Allowed) => None,
-        (None, GpuPolicy::Disabled { variable, value }) if value.is_empty() => Some(format!(
-            "the environment does not set {variable}, which enables the GPU"
-        )),
-        (None, GpuPolicy::Disabled { variable, value }) => Some(format!(
-            "the environment sets {variable}={value}, which disables the GPU"
-        )),
-    }
+    let (None, GpuPolicy::Disabled { variable, value }) = (request.device, &request.gpu_policy)
+    else {
+        return None;
+    };
+    Some(if value.is_empty() {
+        format!("the environment does not set {variable}, which enables the GPU")
+    } else {
+        format!("the environment sets {variable}={value}, which disables the GPU")
+    })
+}
+
+/// Returns true if a GPU was requested, or the machine has one: the user expects that it is used.
+fn is_gpu_expected(request: &Request, fault: &Fault) -> bool {
+    let is_requested = match request.device {
+        Some(device) => device == DeviceChoice::Cuda,
+        None => request.gpu_policy == GpuPolicy::Enabled,
+    };
+    let is_absent = matches!(
+        fault,
+        Fault::NoDriver(_) | Fault::NoDevice(_) | Fault::HiddenDevices(_)
+    );
+    is_requested || request.gpu_id.is_some() || !is_absent
 }
 
 /// The decision for a GPU that passed the checks.

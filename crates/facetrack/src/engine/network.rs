@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 
 use crate::image::ImageView;
+use crate::memory;
 use crate::model::{Model, ModelError};
-use crate::sample::Crop;
+use crate::sample::{Crop, SampleError};
 
 /// Tensors that an engine expects of a network.
 #[derive(Debug, Clone, Default)]
@@ -49,12 +50,12 @@ impl Network {
 
     /// Returns the network with an input of zeros whose shape is from `contract`. Each run checks
     /// the outputs.
-    pub fn with(self, contract: Contract) -> Self {
-        Self {
-            input: ArrayD::zeros(IxDyn(&contract.input)),
-            contract,
-            ..self
-        }
+    ///
+    /// # Errors
+    /// Returns [`ModelError::Memory`].
+    pub fn with(mut self, contract: Contract) -> Result<Self, ModelError> {
+        self.resize(&contract.input)?;
+        Ok(Self { contract, ..self })
     }
 
     /// Wraps `model`, which was read from `path`, checks its tensors, and runs it once on zeros. A
@@ -68,7 +69,7 @@ impl Network {
         path: &Path,
         contract: Contract,
     ) -> Result<Self, ModelError> {
-        let network = Self::new(model, path).with(contract);
+        let network = Self::new(model, path).with(contract)?;
         if !takes(&*network.model, &network.contract.input) {
             return Err(network.other_tensors());
         }
@@ -80,10 +81,18 @@ impl Network {
     }
 
     /// Gives the input another shape. Its elements are 0 if the shape changes.
-    pub fn resize(&mut self, shape: &[usize]) {
+    ///
+    /// # Errors
+    /// Returns [`ModelError::Memory`].
+    pub fn resize(&mut self, shape: &[usize]) -> Result<(), ModelError> {
         if self.input.shape() != shape {
-            self.input = ArrayD::zeros(IxDyn(shape));
+            let length = shape.iter().product();
+            let purpose = format_args!("the input of model {}", self.path.display());
+            let zeros = memory::zeros(length, purpose)?;
+            let input = ArrayD::from_shape_vec(IxDyn(shape), zeros);
+            self.input = input.map_err(|error| self.failed(error))?;
         }
+        Ok(())
     }
 
     /// Shape of the input.
@@ -99,10 +108,14 @@ impl Network {
     /// Fills the input with `crop` of `image`.
     ///
     /// # Errors
-    /// Returns [`ModelError::Run`] with the reason of [`Crop::sample`].
+    /// Returns [`ModelError::Memory`], or [`ModelError::Run`] with another reason of
+    /// [`Crop::sample`].
     pub fn show(&mut self, crop: &Crop, image: &ImageView<'_>) -> Result<(), ModelError> {
-        let shown = crop.sample(image, self.input());
-        shown.map(|_| ()).map_err(|reason| self.failed(reason))
+        match crop.sample(image, self.input()) {
+            Ok(_) => Ok(()),
+            Err(SampleError::Memory(error)) => Err(error.into()),
+            Err(reason) => Err(self.failed(reason)),
+        }
     }
 
     /// Runs the network on its input.

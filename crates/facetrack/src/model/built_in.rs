@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use facetrack_graph::Graph;
-use facetrack_net::{Network, Unsupported};
+use facetrack_net::{Network, RunError, Unsupported};
 use ndarray::{ArrayD, ArrayViewD};
 use sha2::{Digest, Sha256};
 
 use super::{Model, ModelError, TensorSpec};
 use crate::instructions::level;
+use crate::memory::OutOfMemory;
 use crate::parallel;
 use facetrack_assets::lock::lock;
 
@@ -83,9 +84,14 @@ impl Model for BuiltInModel {
         let outputs = parallel::with_threads(self.threads, |threads, spawn| {
             self.network.run_on(inputs, threads, spawn)
         });
-        outputs.map_err(|reason| ModelError::Run {
-            model: self.name.clone(),
-            reason,
+        outputs.map_err(|error| match error {
+            RunError::Memory(error) => {
+                OutOfMemory::of(format_args!("model {}", self.name), error).into()
+            }
+            RunError::Failed(reason) => ModelError::Run {
+                model: self.name.clone(),
+                reason,
+            },
         })
     }
 }

@@ -5,18 +5,24 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{ModelError, ModelFile, format_error};
+use crate::memory;
 use facetrack_assets::locate::NotFound;
 use facetrack_assets::{file, manifest};
 
 /// Maximum size of a model file, or of a part of one, in bytes: MediaPipe's bundle has 3.7 MB.
 pub const MAX_SIZE: u64 = 64 << 20;
 
+/// Memory that loading a model takes, relative to its file: its weights are read, converted and
+/// arranged for vectors.
+const LOADING: usize = 6;
+
 /// Reads the model at `path`, which is to be of `format`.
 ///
 /// # Errors
 /// Returns [`ModelError::Missing`] or [`ModelError::Read`] when it can't be read,
 /// [`ModelError::Hash`] for a file with a name of the manifest and other bytes,
-/// [`ModelError::Format`] for one of more than [`MAX_SIZE`] bytes.
+/// [`ModelError::Format`] for one of more than [`MAX_SIZE`] bytes, [`ModelError::Memory`] if there
+/// is too little memory to load it.
 pub fn read(path: &Path, format: &'static str) -> Result<(Vec<u8>, ModelFile), ModelError> {
     read_up_to(MAX_SIZE, path, format)
 }
@@ -31,6 +37,8 @@ pub fn read_up_to(
     format: &'static str,
 ) -> Result<(Vec<u8>, ModelFile), ModelError> {
     let bytes = bytes_of(path, format, most)?;
+    let purpose = format_args!("loading {}", path.display());
+    memory::check(LOADING * bytes.len(), purpose)?;
     let file = ModelFile::of(path, &bytes);
     check_hash(path, &file)?;
     Ok((bytes, file))

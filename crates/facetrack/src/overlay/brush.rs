@@ -31,14 +31,13 @@ pub(super) struct Brush<'a, 'b> {
 }
 
 impl<'a, 'b> Brush<'a, 'b> {
-    /// A brush for `canvas`. The second mask is working memory.
+    /// A brush for `canvas`, with empty masks of its size. The second mask is working memory.
     pub(super) fn new(
         canvas: &'a mut Canvas<'b>,
         [mask, over]: &'a mut [Mask; 2],
         letters: &'a mut Letters,
         line_width: f32,
     ) -> Self {
-        mask.resize(canvas.width(), canvas.height());
         Self {
             canvas,
             mask,

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::geometry::{Point, Rect};
+use crate::memory::{self, OutOfMemory};
 
 /// Maximum distance of a line from the corner of the frame, px: far outside every frame, and near
 /// enough for the precision of `f32`.
@@ -43,17 +44,23 @@ pub(super) struct Stamp {
 
 impl Mask {
     /// Clears the mask and sets its size, px.
-    pub(super) fn resize(&mut self, width: usize, height: usize) {
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(super) fn resize(&mut self, width: usize, height: usize) -> Result<(), OutOfMemory> {
         if (self.width, self.height) == (width, height) {
-            return self.clear();
+            self.clear();
+            return Ok(());
         }
+        let purpose = format_args!("drawing on {width}×{height} pixels");
         *self = Self {
             width,
             height,
-            coverage: vec![0; width * height],
+            coverage: memory::zeros(width * height, purpose)?,
             spans: vec![0..0; height],
             rows: 0..0,
         };
+        Ok(())
     }
 
     /// Clears the mask.
@@ -176,9 +183,9 @@ impl Mask {
         }
     }
 
-    /// Copies `other`; `level` maps column, row and level of each covered pixel to a new level.
+    /// Copies `other`, which has the same size; `level` maps column, row and level of each covered pixel to a new level.
     pub(super) fn follow(&mut self, other: &Mask, level: impl Fn(usize, usize, u8) -> u8) {
-        self.resize(other.width, other.height);
+        self.clear();
         for y in other.rows() {
             for columns in other.covered(y) {
                 let others = other.row(y)[columns.clone()].iter().zip(columns.clone());

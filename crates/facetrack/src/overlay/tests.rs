@@ -51,7 +51,7 @@ impl Picture {
             picture.planes.push((vec![0; stride * rows], stride));
         }
         let mut whole = Mask::default();
-        whole.resize(size.0, size.1);
+        whole.resize(size.0, size.1).unwrap();
         whole.fill(Rect::new(0.0, 0.0, size.0 as f32, size.1 as f32));
         picture.canvas(|canvas| canvas.paint(&whole, &mut Mask::default(), BACKGROUND, 255));
         picture
@@ -76,7 +76,11 @@ impl Picture {
             latency: Some(Duration::from_millis(40)),
             ..Pace::default()
         };
-        self.canvas(|canvas| Overlay::default().draw(canvas, report, &pace, style));
+        self.canvas(|canvas| {
+            Overlay::default()
+                .draw(canvas, report, &pace, style)
+                .unwrap()
+        });
     }
 
     /// The number of a component that stands for a pixel.
@@ -921,7 +925,7 @@ fn regions_are_covered_in_every_format_and_nothing_else_changes() {
         for mode in [Mode::Pixelate, Mode::Blur, Mode::Fill] {
             let mut after = before.clone();
             let cover = Cover::Regions(vec![region()]);
-            after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+            after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode).unwrap());
             for index in 0..before.layout.colors().len() {
                 let case = format!("{name} {mode:?} {index}");
                 let cell = |picture| codes(picture, index, 40..60, 32..52);
@@ -967,7 +971,7 @@ fn alpha_stays_unless_a_region_is_filled() {
     ] {
         let mut after = before.clone();
         let cover = Cover::Regions(vec![region()]);
-        after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+        after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode).unwrap());
         let alpha = |picture| codes(picture, 3, 0..160, 0..120);
         assert_eq!(alpha(&before) == alpha(&after), is_kept, "{mode:?}");
     }
@@ -977,7 +981,11 @@ fn alpha_stays_unless_a_region_is_filled() {
 fn a_whole_frame_becomes_black_and_shapes_outside_of_it_change_nothing() {
     for (name, before) in noisy() {
         let mut black = before.clone();
-        black.canvas(|canvas| Overlay::default().redact(canvas, &Cover::Frame, Mode::Blur));
+        black.canvas(|canvas| {
+            Overlay::default()
+                .redact(canvas, &Cover::Frame, Mode::Blur)
+                .unwrap()
+        });
         for index in 0..before.layout.colors().len() {
             let codes = codes(&black, index, 0..160, 0..120);
             let want = Rgb::BLACK.code(
@@ -996,7 +1004,7 @@ fn a_whole_frame_becomes_black_and_shapes_outside_of_it_change_nothing() {
             let mut after = before.clone();
             let cover = Cover::Regions(vec![region]);
             for mode in [Mode::Pixelate, Mode::Fill] {
-                after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode));
+                after.canvas(|canvas| Overlay::default().redact(canvas, &cover, mode).unwrap());
             }
             assert_eq!(after, before, "{name} {x} {y}");
         }

@@ -13,6 +13,7 @@ use super::source::Samples;
 use super::{Border, CHANNELS, Crop, Layout, Levels, ValueRange, Window};
 use crate::image::{self, Arithmetic, ImageView, Pixels, Plane};
 use crate::instructions::level;
+use crate::memory::OutOfMemory;
 
 /// Fills `tensor`, which has the crop's length, with the colors of the image's `window` at the
 /// positions of `grid`. Both are in stored pixels.
@@ -22,7 +23,7 @@ pub(super) fn fill(
     grid: &Grid,
     window: &Window,
     tensor: &mut [f32],
-) {
+) -> Result<(), OutOfMemory> {
     let target = Target { crop, grid, window };
     match image.pixels() {
         Pixels::Samples(layout, arithmetic) => {
@@ -32,11 +33,12 @@ pub(super) fn fill(
             let needed = target.rows();
             let picture = Picture::unpack(&**rows, image.stored_size(), |row| {
                 needed.get(row) == Some(&true)
-            });
+            })?;
             let (layout, planes) = (rows.layout(), [picture.plane()]);
             target.fill_from_samples(image, layout, Arithmetic::Floats, &planes, tensor);
         }
     }
+    Ok(())
 }
 
 /// The crop to sample, its positions, and the window of the image.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::color::GrayLevels;
 use super::picture::Picture;
 use crate::image::{Arithmetic, ColorModel, Component, ImageView, Layout, Pixels, Plane};
+use crate::memory::{self, OutOfMemory};
 
 /// Weights of red, green and blue in grey, and digits after their point: `RGB2Gray<uchar>` in
 /// OpenCV's `color_rgb.simd.hpp`.
@@ -20,28 +21,38 @@ const DIGITS: u32 = 15;
 /// is luma, scaled to the full range and rounded to nearest. The two differ by a level if a
 /// conversion to RGB would round or clip, and more if the frame's matrix has other weights than
 /// BT.601.
-pub fn luma(image: &ImageView, out: &mut Vec<u8>) {
+///
+/// # Errors
+/// Returns an error if there is too little memory.
+pub fn luma(image: &ImageView, out: &mut Vec<u8>) -> Result<(), OutOfMemory> {
     out.clear();
     let [width, height] = image.stored_size();
-    out.reserve(width * height);
-    read(image, &PixelSet::All, out);
+    let purpose = format_args!("the brightness of {width}×{height} pixels");
+    memory::reserve(out, width * height, purpose)?;
+    read(image, &PixelSet::All, out)
 }
 
 /// Mean brightness of each cell of a grid of `columns`×`rows` cells, row by row, with the levels of
 /// [`luma`]. Of each cell, `samples` pixels of its middle row are read.
-pub fn cells(image: &ImageView, [columns, rows]: [usize; 2], samples: usize) -> Vec<f32> {
+///
+/// # Errors
+/// Returns an error if there is too little memory to unpack the image.
+pub fn cells(
+    image: &ImageView,
+    [columns, rows]: [usize; 2],
+    samples: usize,
+) -> Result<Vec<f32>, OutOfMemory> {
     let [width, height] = image.stored_size();
     let spots = PixelSet::Crossings {
         columns: evenly(columns * samples, width),
         rows: evenly(rows, height),
     };
     let mut levels = Vec::with_capacity(columns * rows * samples);
-    read(image, &spots, &mut levels);
+    read(image, &spots, &mut levels)?;
     let sum = |cell: &[u8]| cell.iter().map(|level| u32::from(*level)).sum::<u32>();
     let cells = levels.chunks(samples);
-    cells
-        .map(|cell| sum(cell) as f32 / samples as f32)
-        .collect()
+    let cells = cells.map(|cell| sum(cell) as f32 / samples as f32);
+    Ok(cells.collect())
 }
 
 /// The pixels in the middle of `count` equal parts of a side.
@@ -81,7 +92,7 @@ impl PixelSet {
 }
 
 /// Adds the levels of pixels, row by row.
-fn read(image: &ImageView, pixels: &PixelSet, out: &mut Vec<u8>) {
+fn read(image: &ImageView, pixels: &PixelSet, out: &mut Vec<u8>) -> Result<(), OutOfMemory> {
     match image.pixels() {
         Pixels::Samples(layout, Arithmetic::Bytes) => byte_rows(image, layout, pixels, out),
         Pixels::Samples(layout, Arithmetic::Floats) => {
@@ -91,10 +102,11 @@ fn read(image: &ImageView, pixels: &PixelSet, out: &mut Vec<u8>) {
             let [_, height] = image.stored_size();
             let needed: BTreeSet<_> = pixels.rows(height).collect();
             let is_needed = |row| needed.contains(&row);
-            let picture = Picture::unpack(&**rows, image.stored_size(), is_needed);
+            let picture = Picture::unpack(&**rows, image.stored_size(), is_needed)?;
             sample_rows(image, rows.layout(), &[picture.plane()], pixels, out);
         }
     }
+    Ok(())
 }
 
 /// Gray of an image in a common format, whose luma or colors are in the first plane.
@@ -228,7 +240,7 @@ mod tests {
         };
         let image = ImageView::new(format, 4, height, colorimetry, &planes).unwrap();
         let mut out = vec![1, 2, 3];
-        luma(&image, &mut out);
+        luma(&image, &mut out).unwrap();
         out
     }
 
@@ -270,14 +282,14 @@ mod tests {
                 .collect();
             let image = ImageView::new(format, 12, 9, Colorimetry::default(), &planes).unwrap();
             let mut all = Vec::new();
-            luma(&image, &mut all);
+            luma(&image, &mut all).unwrap();
             let level = |x: usize, y: usize| f32::from(all[y * 12 + x]);
             let middles = [1, 4, 7]
                 .map(|y| [1, 4, 7, 10].map(|x| level(x, y)))
                 .concat();
-            assert_eq!(cells(&image, [4, 3], 1), middles, "{format:?}");
+            assert_eq!(cells(&image, [4, 3], 1).unwrap(), middles, "{format:?}");
             let mean = (0..12).map(|x| level(x, 4)).sum::<f32>() / 12.0;
-            assert_eq!(cells(&image, [1, 1], 12), [mean], "{format:?}");
+            assert_eq!(cells(&image, [1, 1], 12).unwrap(), [mean], "{format:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 //! Unpacked rows of a frame.
 
 use crate::image::{PixelRows, Plane, ROW_GROUP};
+use crate::memory::{self, OutOfMemory};
 
 /// The unpacked rows of a frame that a crop reads. Other rows stay zero: the system provides memory
 /// only for pages that are written.
@@ -16,13 +17,14 @@ impl Picture {
         source: &dyn PixelRows,
         [width, height]: [usize; 2],
         is_needed: impl Fn(usize) -> bool,
-    ) -> Self {
+    ) -> Result<Self, OutOfMemory> {
         let pixel = source.layout().components.first().map_or(0, |c| c.step);
         let stride = width.next_multiple_of(ROW_GROUP) * pixel;
-        let mut data = vec![0; stride * height];
+        let purpose = format_args!("unpacking a frame of {width}×{height} pixels");
+        let mut data = memory::zeros(stride * height, purpose)?;
         let mut rows = (0..height).filter(|row| is_needed(*row));
         source.unpack(&mut rows, stride, &mut data);
-        Self { data, stride }
+        Ok(Self { data, stride })
     }
 
     /// Returns the only plane.

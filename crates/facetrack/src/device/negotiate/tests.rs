@@ -292,18 +292,58 @@ fn row_5_insightface_may_not_fall_back() {
 
 #[test]
 fn row_6_insightface_with_device_cpu() {
-    for fallback in [true, false] {
-        let wanted = Request {
-            fallback,
-            ..request(Some(DeviceChoice::Cpu))
-        };
-        let mut machine = Machine::new(Ill::Nothing);
-        let refusal = negotiate(EngineKind::InsightFace, &wanted, &mut machine).unwrap_err();
-        assert_eq!(
-            refusal.to_string(),
-            "InsightFace is GPU-only (the CPU was requested)"
-        );
-        assert!(machine.asked.is_empty());
+    for gpu_policy in [GpuPolicy::Allowed, closed("TRACKING_DISABLE_GPU", "1")] {
+        for fallback in [true, false] {
+            let wanted = Request {
+                fallback,
+                gpu_policy: gpu_policy.clone(),
+                ..request(Some(DeviceChoice::Cpu))
+            };
+            let mut machine = Machine::new(Ill::Nothing);
+            let decision = negotiate(EngineKind::InsightFace, &wanted, &mut machine).unwrap();
+            let line = "CPU mode requested for engine: insightface";
+            assert_eq!(decision.placement, Placement::Cpu);
+            assert_eq!(decision.log, [info(line)]);
+            assert_eq!(decision.reason, line);
+            assert_eq!(decision.unmet, None);
+            assert!(machine.asked.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_gpu_that_nobody_asked_for_is_not_missed_where_there_is_none() {
+    let numbered = Request {
+        gpu_id: Some(0),
+        ..Request::default()
+    };
+    let enabled = Request {
+        gpu_policy: GpuPolicy::Enabled,
+        ..Request::default()
+    };
+    for (wanted, is_asked_for) in [
+        (request(None), false),
+        (request(Some(DeviceChoice::Auto)), false),
+        (request(Some(DeviceChoice::Cuda)), true),
+        (numbered, true),
+        (enabled, true),
+    ] {
+        for ill in Ill::ALL {
+            let is_absent = matches!(ill, Ill::NoDriver | Ill::NoDevice | Ill::HiddenDevices);
+            if matches!(ill, Ill::Nothing | Ill::NoSuchGpu) {
+                continue;
+            }
+            let case = format!("{ill:?} {wanted:?}");
+            let mut machine = Machine::new(ill);
+            let decision = negotiate(EngineKind::InsightFace, &wanted, &mut machine).unwrap();
+            let is_quiet = is_absent && !is_asked_for;
+            assert_eq!(decision.unmet.is_none(), is_quiet, "{case}");
+            if is_quiet {
+                let line = format!("CPU mode selected for insightface: {}", ill.expected().0);
+                assert_eq!(decision.log, [info(&line)], "{case}");
+                assert_eq!(decision.reason, line, "{case}");
+            }
+        }
     }
 }
 
@@ -355,6 +395,7 @@ fn requests() -> Vec<Request> {
     ];
     let policies = [
         GpuPolicy::Allowed,
+        GpuPolicy::Enabled,
         closed("TRACKING_DISABLE_GPU", "1"),
         closed("STEP5_ENABLE_GPU", ""),
         closed("STEP5_GPU_ENGINES", "mediapipe"),
@@ -419,11 +460,13 @@ fn insightface_is_where_the_table_has_it() {
                 &mut machine,
             );
             let (reason, questions) = ill.expected();
-            let is_kept_away = match wanted.device {
-                None => wanted.gpu_policy != GpuPolicy::Allowed,
-                Some(device) => device == DeviceChoice::Cpu,
-            };
-            if is_kept_away {
+            if wanted.device == Some(DeviceChoice::Cpu) {
+                assert_eq!(answer.expect(&case).placement, Placement::Cpu, "{case}");
+                assert!(machine.asked.is_empty(), "{case}");
+                continue;
+            }
+            let is_forbidden = matches!(wanted.gpu_policy, GpuPolicy::Disabled { .. });
+            if wanted.device.is_none() && is_forbidden {
                 let refused =
                     matches!(&answer, Err(Refusal::GpuOnly { because }) if !because.is_empty());
                 assert!(refused, "{case}: {answer:?}");
@@ -442,7 +485,7 @@ fn insightface_is_where_the_table_has_it() {
                     assert_eq!(is_on_gpu, ill == Ill::Nothing, "{case}");
                     assert!(is_on_gpu || wanted.fallback, "{case}");
                     assert!(decision.reason.ends_with(reason), "{case}: {decision:?}");
-                    assert_eq!(decision.unmet.is_none(), is_on_gpu, "{case}");
+                    assert!(!is_on_gpu || decision.unmet.is_none(), "{case}");
                     assert!(!decision.log.is_empty(), "{case}");
                 }
                 Err(Refusal::Unavailable(fault)) => {

@@ -10,7 +10,7 @@ use crate::engine::network::{Network, other_tensors};
 use crate::geometry::{Affine, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
-use crate::sample::{Border, CHANNELS, Crop, ValueRange};
+use crate::sample::{Border, CHANNELS, Crop, SampleError, ValueRange};
 
 /// A run of a network that takes only one face.
 const ALONE: Batch = Batch::UpTo(1);
@@ -100,7 +100,7 @@ impl FaceNetwork {
 
     fn try_out(&mut self) -> Result<(), ModelError> {
         let faces = self.batch.most().min(2);
-        self.resize(faces);
+        self.resize(faces)?;
         let output = match self.run_once(faces) {
             Err(ModelError::Run { .. } | ModelError::Gpu { .. }) if faces > 1 => {
                 self.batch = ALONE;
@@ -134,7 +134,7 @@ impl FaceNetwork {
         image: &ImageView<'_>,
         regions: &[Option<RotatedRect>],
     ) -> Result<Vec<Option<Answer>>, ModelError> {
-        self.resize(regions.len());
+        self.resize(regions.len())?;
         let len = CHANNELS * self.side * self.side;
         let mut shown: Vec<Option<Affine>> = Vec::with_capacity(regions.len());
         let mut faces = 0;
@@ -143,7 +143,10 @@ impl FaceNetwork {
             // `cv2.warpAffine` of `face_align.py`, and `blobFromImage`.
             let crop =
                 region.map(|roi| Crop::planar(roi, [self.side; 2], self.range, Border::Black));
-            let frame_from_input = crop.and_then(|crop| crop.sample(image, slot).ok());
+            let frame_from_input = match crop.map(|crop| crop.sample(image, slot)).transpose() {
+                Err(SampleError::Memory(error)) => return Err(error.into()),
+                sampled => sampled.unwrap_or_default(),
+            };
             faces += usize::from(frame_from_input.is_some());
             shown.push(frame_from_input);
         }
@@ -179,10 +182,10 @@ impl FaceNetwork {
     }
 
     /// Resizes the input for so many faces.
-    fn resize(&mut self, faces: usize) {
+    fn resize(&mut self, faces: usize) -> Result<(), ModelError> {
         let length = self.batch.length(faces);
         self.network
-            .resize(&[length, CHANNELS, self.side, self.side]);
+            .resize(&[length, CHANNELS, self.side, self.side])
     }
 }
 

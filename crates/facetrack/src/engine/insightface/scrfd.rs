@@ -152,7 +152,7 @@ impl Detector {
         if let Some(rest) = &self.rest {
             letterbox.input = rest.seen(letterbox.frame, input);
         }
-        self.resize(letterbox.input);
+        self.resize(letterbox.input)?;
         let (region, border) = (letterbox.region(), Border::Replicate);
         let crop = Crop {
             rows: Some(letterbox.frame[1]),
@@ -174,7 +174,7 @@ impl Detector {
 
     /// Runs the network on a black input of the size `input`.
     fn run_on_black(&mut self, input: [usize; 2]) -> Result<Outputs, ModelError> {
-        self.resize(input);
+        self.resize(input)?;
         self.network.input().fill(self.range.min[0]);
         let outputs = self.network.run()?;
         match &mut self.rest {
@@ -183,8 +183,8 @@ impl Detector {
         }
     }
 
-    fn resize(&mut self, [width, height]: [usize; 2]) {
-        self.network.resize(&[1, CHANNELS, height, width]);
+    fn resize(&mut self, [width, height]: [usize; 2]) -> Result<(), ModelError> {
+        self.network.resize(&[1, CHANNELS, height, width])
     }
 
     /// Sizes of the inputs that a frame is searched in.

@@ -20,6 +20,7 @@ use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Found, Frame, Setting, Thresholds,
 };
 use crate::geometry::Rect;
+use crate::memory::{self, OutOfMemory};
 use crate::model::{ModelError, file, format_error};
 use crate::observation::Observation;
 use crate::profile;
@@ -139,11 +140,12 @@ impl Haar {
             return Err(EngineError::Frame(reason));
         }
         let is_line = frame.image.stored_size().contains(&1);
-        if is_line || !self.detector.prepare(size) {
+        if is_line || !self.detector.prepare(size).map_err(ModelError::from)? {
             return Ok(Found::all(Vec::new()));
         }
-        luma(&frame.image, &mut self.luma);
-        self.stretch(frame.image.stored_size(), size);
+        luma(&frame.image, &mut self.luma).map_err(ModelError::from)?;
+        let stretched = self.stretch(frame.image.stored_size(), size);
+        stretched.map_err(ModelError::from)?;
         let mut faces = profile::time_detection(|| self.detector.detect(&self.luma));
         if faces.len() > self.max_faces {
             faces.sort_by_key(|face| {
@@ -155,17 +157,19 @@ impl Haar {
     }
 
     /// Scales the grey image to the displayed size of the frame.
-    fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) {
+    fn stretch(&mut self, stored: [usize; 2], displayed: [usize; 2]) -> Result<(), OutOfMemory> {
         if stored == displayed {
-            return;
+            return Ok(());
         }
         let [width, height] = displayed;
         self.resizer.begin(stored, displayed);
-        let mut image = vec![0; width * height];
+        let purpose = format_args!("the brightness of {width}×{height} pixels");
+        let mut image = memory::zeros(width * height, purpose)?;
         for (index, row) in image.chunks_exact_mut(width).enumerate() {
             self.resizer.row(&self.luma, index, row);
         }
         self.luma = image;
+        Ok(())
     }
 }
 

@@ -84,8 +84,8 @@ impl Detector {
     /// Faces with a score of at least `min_score`, in image px, as many as the configuration allows.
     ///
     /// # Errors
-    /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] for a frame that would need too much
-    /// memory.
+    /// Returns [`ModelError::Run`]; [`ModelError::InputSize`] or [`ModelError::Memory`] for a frame
+    /// that would need too much memory.
     pub fn detect(
         &mut self,
         image: &ImageView<'_>,
@@ -118,8 +118,7 @@ impl Detector {
                 height,
             });
         }
-        self.network.resize(&[1, CHANNELS, height, width]);
-        Ok(())
+        self.network.resize(&[1, CHANNELS, height, width])
     }
 
     /// Runs the network on its input.

@@ -17,7 +17,7 @@ fn component(word: Word, shift: u32, depth: u32) -> Component {
 
 fn filled(size: (usize, usize), rects: &[Rect]) -> Mask {
     let mut mask = Mask::default();
-    mask.resize(size.0, size.1);
+    mask.resize(size.0, size.1).unwrap();
     rects.iter().for_each(|rect| mask.fill(*rect));
     mask
 }

@@ -7,7 +7,7 @@ const HEIGHT: usize = 30;
 
 fn drawn(draw: impl FnOnce(&mut Mask)) -> Mask {
     let mut mask = Mask::default();
-    mask.resize(WIDTH, HEIGHT);
+    mask.resize(WIDTH, HEIGHT).unwrap();
     draw(&mut mask);
     assert_spans_hold(&mask);
     mask
@@ -200,12 +200,12 @@ fn a_mask_is_empty_again() {
     mask.clear();
     assert_eq!(pixels_covered(&mask), 0.0);
     assert_spans_hold(&mask);
-    mask.resize(7, 3);
+    mask.resize(7, 3).unwrap();
     mask.fill(Rect::new(0.0, 0.0, 9.0, 9.0));
     assert_eq!(pixels_covered(&mask), 21.0);
-    mask.resize(7, 3);
+    mask.resize(7, 3).unwrap();
     assert_eq!(pixels_covered(&mask), 0.0);
-    mask.resize(0, 0);
+    mask.resize(0, 0).unwrap();
     mask.line(Point::default(), Point::new(5.0, 5.0), 3.0);
     assert!(mask.rows().is_empty());
 }

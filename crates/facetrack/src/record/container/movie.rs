@@ -146,7 +146,10 @@ impl<F: Read + Seek> File<'_, F> {
             return Ok(None);
         };
         *left = rest;
-        let mut bytes = vec![0; (end - start) as usize];
+        let length = (end - start) as usize;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length)?;
+        bytes.resize(length, 0);
         self.file.seek(io::SeekFrom::Start(start))?;
         self.file.read_exact(&mut bytes)?;
         Ok(Some(bytes))

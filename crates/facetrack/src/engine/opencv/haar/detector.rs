@@ -13,6 +13,7 @@ use super::program::Program;
 use super::resize::Resizer;
 use super::scan::Row;
 use crate::instructions;
+use crate::memory::OutOfMemory;
 
 /// Rows of windows whose integrals are in memory at once. They fit a CPU's cache, and the rows that
 /// neighbouring bands share are few in comparison.
@@ -64,7 +65,10 @@ impl Detector {
 
     /// Prepares for frames of this width and height; returns `false` if they are too small for any
     /// window.
-    pub(crate) fn prepare(&mut self, frame: [usize; 2]) -> bool {
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(crate) fn prepare(&mut self, frame: [usize; 2]) -> Result<bool, OutOfMemory> {
         if self.frame != frame {
             let levels = levels(frame, self.cascade.window, &self.search);
             self.passes = levels
@@ -73,7 +77,11 @@ impl Detector {
                 .collect();
             self.frame = frame;
         }
-        !self.passes.is_empty()
+        let is_tilted = self.cascade.is_tilted();
+        for pass in &self.passes {
+            self.scratch.integral.reserve(&pass.layout, is_tilted)?;
+        }
+        Ok(!self.passes.is_empty())
     }
 
     /// Faces in a grey frame of the size last prepared for, rows one after another.
@@ -222,7 +230,7 @@ mod tests {
                 ..Search::default()
             };
             let mut detector = Detector::new(sees_faces_everywhere(), search);
-            assert!(detector.prepare([side; 2]));
+            assert_eq!(detector.prepare([side; 2]), Ok(true));
             let found = detector.detect(&noise[..side * side]).len();
             assert!((some..=MAX_FOUND).contains(&found), "{side}: {found}");
         }

@@ -5,6 +5,8 @@
 //! pixels in the cone above the cell (`cv::integral`). Sums wrap around. Only differences are used,
 //! and these are correct as long as they fit 32 bits.
 
+use crate::memory::{self, OutOfMemory};
+
 /// Number of cells read beyond the end of a row.
 const OVERHANG: usize = 64;
 
@@ -47,6 +49,12 @@ impl Layout {
         self.plane(plane) + y * self.stride + column
     }
 
+    /// Number of cells in memory.
+    fn cells(&self, tilted: bool) -> usize {
+        let planes = if tilted { 3 } else { 2 };
+        planes * self.stride * self.rows + OVERHANG
+    }
+
     fn plane(&self, plane: Plane) -> usize {
         plane as usize * self.stride * self.rows
     }
@@ -66,11 +74,18 @@ pub(super) struct Integral {
 }
 
 impl Integral {
+    /// Makes room for images of this layout.
+    ///
+    /// # Errors
+    /// Returns an error if there is too little memory.
+    pub(super) fn reserve(&mut self, layout: &Layout, tilted: bool) -> Result<(), OutOfMemory> {
+        let missing = layout.cells(tilted).saturating_sub(self.cells.len());
+        memory::reserve(&mut self.cells, missing, "the cascade's image")
+    }
+
     /// Starts an image of `width` pixels with row 0, whose cells are 0.
     pub(super) fn begin(&mut self, layout: &Layout, width: usize, tilted: bool) {
-        let planes = if tilted { 3 } else { 2 };
-        self.cells
-            .resize(planes * layout.stride * layout.rows + OVERHANG, 0);
+        self.cells.resize(layout.cells(tilted), 0);
         for row in [&mut self.sums, &mut self.squares] {
             row.clear();
             row.resize(width + 1, 0);

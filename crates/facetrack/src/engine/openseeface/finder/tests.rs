@@ -111,7 +111,9 @@ fn finder(script: &Shared, max_faces: usize) -> FaceFinder {
 fn finder_in(running_mode: RunningMode, script: &Shared, max_faces: usize) -> FaceFinder {
     let network = |answer: Answer, contract| {
         let model = Box::new(Scripted(script.clone(), answer));
-        Network::new(model, Path::new("scripted.onnx")).with(contract)
+        Network::new(model, Path::new("scripted.onnx"))
+            .with(contract)
+            .unwrap()
     };
     let networks = Networks {
         detector: network(detector, detector_contract()),
