@@ -22,7 +22,7 @@ HEAD = '{"metadata":{"tracking_engine":"mediapipe"},"frames":[\n'
 FILES: dict[str, bytes] = {
     "empty": b"",
     "cut.json": b'{"metadata":{"tracking_eng',
-    "latin1.json": b'{"metadata":{"video_path":"caf\xe9"},"frames":[\n]}',
+    "latin1.json": b'{"metadata":{"video_path":"\xe9t\xe9"},"frames":[\n]}',
     "deep.json": b"[" * 100_000,
     "list.json": b"[1, 2]",
     "number.json": b'{"metadata":5,"frames":[]}',
