@@ -311,7 +311,7 @@ def _record(buffer: Gst.Buffer, structure: Gst.Structure, caps: Gst.Caps | None,
     )
     place = _Place(0, 0, record.width, record.height)
     if caps is not None:
-        place = _placed(buffer, record, GstVideo.VideoInfo.new_from_caps(caps), add_borders)
+        place = _placed(buffer, record, _video_of(caps), add_borders)
     for index in range(structure.get_value("faces")):
         record.faces.append(_face(_Fields(structure.get_value(f"face-{index}"), place)))
     return record
@@ -331,10 +331,19 @@ def _pixel_aspect_ratio(structure: Gst.Structure) -> Fraction:
     return Fraction(width, height) if known else Fraction(1)
 
 
-def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo | None, add_borders: bool) -> _Place:
-    """The steps of "The frame at hand" in the plugin's documentation of its metadata."""
-    if frame is None:
+def _video_of(caps: Gst.Caps) -> GstVideo.VideoInfo:
+    try:
+        info = GstVideo.VideoInfo.new_from_caps(caps)
+    except TypeError:
+        # Bindings raise it, or return None.
+        info = None
+    if info is None:
         raise WrongArgument("`caps` describe no video. Give the caps of the buffer")
+    return info
+
+
+def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo, add_borders: bool) -> _Place:
+    """The steps of "The frame at hand" in the plugin's documentation of its metadata."""
     witness = buffer.get_custom_meta("FaceTrackFrame")
     cropped = buffer.get_meta(GstVideo.video_crop_meta_api_get_type())
     if witness is None or cropped is not None:
