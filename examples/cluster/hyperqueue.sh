@@ -8,9 +8,24 @@
 #HQ --cpus=4
 #HQ --pin=taskset
 #HQ --time-limit=4h
-set -eu
+set -u
 shards=$1
 shift
 
 # With --pin, the command sees only the cores of the task, and runs one job on each.
-exec facetrack run --shard "$shards" "$@"
+facetrack run --shard "$shards" "$@" &
+run=$!
+trap 'kill -TERM "$run"' INT TERM
+wait "$run"
+status=$?
+# A trapped signal ends `wait`, and the run ends after it.
+while kill -0 "$run" 2>/dev/null; do
+    wait "$run"
+    status=$?
+done
+
+# Wrong usage, or an engine that cannot run here: all other tasks would fail, too.
+if [ "$status" = 2 ] || [ "$status" = 69 ]; then
+    hq job cancel "$HQ_JOB_ID"
+fi
+exit "$status"

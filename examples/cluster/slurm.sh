@@ -30,4 +30,8 @@ trap '' TERM
 if [ "$status" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     scontrol requeue "$SLURM_JOB_ID"
 fi
+# Wrong usage, or an engine that cannot run here: the tasks that have not started would fail, too.
+if [ "$status" = 2 ] || [ "$status" = 69 ]; then
+    scancel --state=PENDING "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}"
+fi
 exit "$status"

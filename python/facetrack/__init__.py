@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from ._index import index, write_index
+    from ._errors import Error, FileError, WrongArgument
+    from ._index import UnreadableIndex, index, write_index
     from ._run import CommandNotFound, Interrupted, Refused, Run, RunError, Status, Summary, run
     from ._tables import Tables, UnreadableRecord
     from .metadata import (
@@ -38,15 +39,18 @@ if TYPE_CHECKING:
         Pupil,
         Record,
         Stale,
+        UnreadableMetadata,
         faces,
     )
 
 __all__ = [
     "Box",
     "CommandNotFound",
+    "Error",
     "Face",
     "FaceModelFit",
     "FailedFit",
+    "FileError",
     "Gaze",
     "Interrupted",
     "MorphableFit",
@@ -60,7 +64,10 @@ __all__ = [
     "Status",
     "Summary",
     "Tables",
+    "UnreadableIndex",
+    "UnreadableMetadata",
     "UnreadableRecord",
+    "WrongArgument",
     "faces",
     "index",
     "read",
@@ -70,9 +77,10 @@ __all__ = [
 
 # The module of each name that is not the metadata's.
 _MODULES = {
+    **dict.fromkeys(("Error", "FileError", "WrongArgument"), "_errors"),
     **dict.fromkeys(("CommandNotFound", "Interrupted", "Refused", "Run", "RunError", "Status", "Summary", "run"), "_run"),
     **dict.fromkeys(("Tables", "UnreadableRecord"), "_tables"),
-    **dict.fromkeys(("index", "write_index"), "_index"),
+    **dict.fromkeys(("UnreadableIndex", "index", "write_index"), "_index"),
 }
 
 # Modules that need the extra `dataframe`.
@@ -110,4 +118,7 @@ def read(source: Any, *arguments: Any, **options: Any) -> Any:
     """The tables of a JSON record, by its path; see `Tables`. Of a buffer, its metadata; see `facetrack.metadata.read`."""
     if isinstance(source, (str, os.PathLike)):
         return _load("_tables").read(source, *arguments, **options)
+    if not hasattr(source, "get_custom_meta"):
+        # The bindings of GStreamer may be missing.
+        raise _load("_errors").WrongArgument(f"the source is {source!r}. Give the path of a record, or a buffer of GStreamer")
     return _load("metadata").read(source, *arguments, **options)

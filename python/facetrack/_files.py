@@ -7,12 +7,15 @@ import io
 import os
 import stat
 
+from ._errors import FileError, file_errors
+
 
 def open_regular(path: str | os.PathLike[str], buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """Opens a regular file for reading. Never waits, as for the writer of a pipe. Raises OSError for anything else."""
-    # Opening a device can have effects. The second check is for a path that changes meanwhile.
-    _check(path, os.stat(path))
-    raw = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    """Opens a regular file for reading. Never waits, as for the writer of a pipe. Raises FileError for anything else."""
+    with file_errors(path):
+        # Opening a device can have effects. The second check is for a path that changes meanwhile.
+        _check(path, os.stat(path))
+        raw = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     try:
         _check(path, os.fstat(raw.fileno()))
     except OSError:
@@ -22,14 +25,14 @@ def open_regular(path: str | os.PathLike[str], buffering: int = io.DEFAULT_BUFFE
 
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a regular file of at most `most` bytes. Raises OSError for anything else."""
-    with open_regular(path) as file:
+    """The content of a regular file of at most `most` bytes. Raises FileError for anything else."""
+    with open_regular(path) as file, file_errors(path):
         content = file.read(most + 1)
     if len(content) > most:
-        raise OSError(f"{os.fspath(path)}: it is larger than {most} bytes")
+        raise FileError(f"{os.fspath(path)}: it is larger than {most} bytes")
     return content
 
 
 def _check(path: str | os.PathLike[str], found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(f"{os.fspath(path)}: it is not a regular file")
+        raise FileError(f"{os.fspath(path)}: it is not a regular file")

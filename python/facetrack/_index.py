@@ -8,7 +8,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import Any, Union
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ._errors import Error, FileError, WrongArgument, file_errors, path_of
 from ._files import open_regular, read_regular
 from ._run import Status, log
+from ._schema import find
 from ._tables import FACE_COLUMNS, UnreadableRecord, read
 
 Source = Union[str, "os.PathLike[str]"]
@@ -53,13 +55,17 @@ def _type(annotation: str) -> pa.DataType:
 VIDEO_COLUMNS = pa.schema([(it.name, _type(str(it.type))) for it in fields(Status) if it.name != "new"])
 
 
+class UnreadableIndex(Error, ValueError):
+    """The file is not an index, or it is damaged."""
+
+
 def index(*sources: Source) -> pa.Table:
     """A row for each video with a status file below the folders, sorted by id. A source may also be an index in a file.
 
     `id` is the path of the record in its folder, without `.json`. Of rows with the same id, the row of the last source is
     kept. A marker that cannot be read has no status, and its message says why.
     """
-    tables = [table for source in sources for table in _tables_of(Path(source))]
+    tables = [table for source in sources for table in _tables_of(Path(path_of(source, "a source")))]
     table = pa.concat_tables([VIDEO_COLUMNS.empty_table(), *tables])
     if len(sources) > 1:
         numbered = table.append_column("row", pa.array(range(len(table)), pa.int64()))
@@ -68,12 +74,23 @@ def index(*sources: Source) -> pa.Table:
 
 
 def _tables_of(source: Path) -> Iterator[pa.Table]:
-    if not source.is_dir():
-        yield pq.read_table(source, schema=VIDEO_COLUMNS)
+    if not os.path.isdir(source):
+        yield _table_of(source)
         return
     rows = (_row(source, marker) for marker in _markers(source))
     while batch := list(islice(rows, BATCH)):
         yield pa.Table.from_pylist(batch, VIDEO_COLUMNS)
+
+
+def _table_of(path: Path) -> pa.Table:
+    with open_regular(path) as file:
+        try:
+            table = pq.read_table(file, schema=VIDEO_COLUMNS)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise UnreadableIndex(f"{path}: it is not an index: {error}") from error
+    if table["id"].null_count:
+        raise UnreadableIndex(f"{path}: it is not an index: there is a row without an id")
+    return table
 
 
 def _markers(folder: Path) -> Iterator[str]:
@@ -81,7 +98,7 @@ def _markers(folder: Path) -> Iterator[str]:
 
     def fail(error: OSError) -> None:
         if error.filename == os.fspath(folder):
-            raise error
+            raise FileError(f"{folder}: {error.strerror}") from error
         log.warning("%s is left out: %s", ascii(error.filename), error.strerror)
 
     # The folders that lead to a folder, to notice links to one of them.
@@ -165,18 +182,33 @@ def write_index(
     columns: Types of further columns of `faces`, such as `{"blendshapes.jawOpen": pyarrow.float32()}`. Their names are
         those of `facetrack.read`. They are null in records without them.
     """
-    if faces is not None and Path(faces).resolve() in [Path(other).resolve() for other in (out, *sources)]:
-        raise ValueError(f"{faces}: `faces` is the index or a source. Name another file")
+    others = [Path(path_of(out, "`out`")), *(Path(path_of(source, "a source")) for source in sources)]
+    if faces is not None and Path(path_of(faces, "`faces`")).resolve() in [other.resolve() for other in others]:
+        raise WrongArgument(f"{faces}: `faces` is the index or a source. Name another file")
+    schema = _schema(columns)
     videos = index(*sources)
     with _replaced(Path(out)) as path:
         pq.write_table(videos, path)
     if faces is None:
         return
-    schema = pa.schema({"video": pa.string(), **FACE_COLUMNS, **(columns or {})})
     with _replaced(Path(faces)) as path, pq.ParquetWriter(path, schema) as writer:
         for row in videos.select(["id", "record", "status"]).to_pylist():
             if row["status"] in RECORDED:
                 writer.write_table(_faces_of(row["id"], row["record"], schema))
+
+
+def _schema(columns: Mapping[str, pa.DataType] | None) -> pa.Schema:
+    """The schema of a file of faces with further columns."""
+    if not isinstance(columns, (Mapping, type(None))):
+        raise WrongArgument(f"`columns` is {columns!r}. Give types of pyarrow by their names")
+    further = columns or {}
+    for name, kind in further.items():
+        key = find(name) if isinstance(name, str) else None
+        if not name or key is None or "properties" in key or isinstance(key.get("additionalProperties"), dict):
+            raise WrongArgument(f"`columns`: no face has the key {name!r}. Name keys of a face in the record, such as pose.yaw")
+        if not isinstance(kind, pa.DataType):
+            raise WrongArgument(f"`columns`: the type of {name!r} is {kind!r}. Give a type of pyarrow")
+    return pa.schema({"video": pa.string(), **FACE_COLUMNS, **further})
 
 
 def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
@@ -190,24 +222,31 @@ def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
     table = found.select(known)
     for field in missing:
         table = table.append_column(field, pa.nulls(len(table)))
-    return table.select(schema.names).cast(schema)
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowException as error:
+        raise WrongArgument(f"`columns`: the values in {record} have another type: {error}") from error
 
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[Path]:
     """A path to write to. It becomes `path` at the end. A link there is kept, and its target is replaced."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path}: it is not a regular file. Name another one")
-    if path.exists() and path.stat().st_size > 0:
-        with open_regular(path) as file:
-            if file.read(len(PARQUET)) != PARQUET:
-                raise ValueError(f"{path}: it exists, and is no Parquet file. Name another file")
+    with file_errors(path):
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            raise WrongArgument(f"{path}: it is not a regular file. Name another one")
+        if path.exists() and path.stat().st_size > 0:
+            with open_regular(path) as file:
+                if file.read(len(PARQUET)) != PARQUET:
+                    raise WrongArgument(f"{path}: it exists, and is no Parquet file. Name another file")
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        yield partial
-        with open(partial, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with file_errors(path):
+        try:
+            yield partial
+            with open(partial, "rb") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, path)
+        finally:
+            # Errors of `yield` are not hidden by those of this clean-up.
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)

@@ -13,8 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
+from numbers import Real
 from typing import IO, Any, Optional, Union
+
+from ._errors import Error, WrongArgument, file_errors, path_of
 
 # A path, or a row of a list of videos: `uri`, and optionally `id`, `start` and `stop`.
 Video = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -30,7 +32,7 @@ QUOTED = 20
 log = logging.getLogger("facetrack")
 
 
-class RunError(RuntimeError):
+class RunError(Error, RuntimeError):
     """The run could not start, or ended before its summary.
 
     exit_code: Exit status of the command; negative for a signal, None if it was not started.
@@ -138,23 +140,14 @@ class Run(Iterator[Status]):
     exit_code: int | None = None
     _process: subprocess.Popen[bytes] | None = None
 
-    def __init__(self, command: list[str], rows: Iterable[Mapping[str, Any]]):
-        with tempfile.TemporaryFile() as listed:
-            for row in rows:
-                listed.write(json.dumps({**row, "uri": os.fspath(row["uri"])}).encode() + b"\n")
+    def __init__(self, command: list[str], videos: Iterable[Video]):
+        # A fork has a copy of the run, which belongs to this process only.
+        self._owner = os.getpid()
+        lines = b"".join(_line(number, video) for number, video in enumerate(videos, 1))
+        with file_errors(tempfile.gettempdir()), tempfile.TemporaryFile() as listed:
+            listed.write(lines)
             listed.seek(0)
-            try:
-                # In a session of its own, Ctrl-C reaches only this process. Together with the SIGTERM of `close`, it would
-                # end the run in the middle of a frame.
-                self._process = subprocess.Popen(
-                    command, stdin=listed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-                )
-            except FileNotFoundError as error:
-                raise CommandNotFound(
-                    f"there is no command {command[0]!r} on the PATH. Install it with `make install`, or enter a checkout "
-                    'and run: eval "$(make -s env)"',
-                    None,
-                ) from error
+            self._process = _started(command, listed)
         assert self._process.stdout is not None and self._process.stderr is not None
         self._events: IO[bytes] = self._process.stdout
         self._said: deque[str] = deque(maxlen=QUOTED)
@@ -163,18 +156,31 @@ class Run(Iterator[Status]):
         self._listener.start()
 
     def __next__(self) -> Status:
+        if os.getpid() != self._owner:
+            raise RunError("the run belongs to the process that has started it. Read its statuses there", None)
         if self.exit_code is not None:
             raise StopIteration
         for line in self._events:
-            event = json.loads(line)
-            if event["event"] == "finished":
-                return Status._of(event)
-            if event["event"] == "note":
-                log.warning("%s", event["message"])
-            elif event["event"] == "summary":
-                self.summary = Summary._of(event)
+            try:
+                status = self._take(json.loads(line))
+            except (ValueError, LookupError, TypeError, RecursionError) as error:
+                self.close()
+                said = line.decode(errors="replace").strip()
+                raise RunError(f"it printed {said!r}, which is no event of `facetrack run --json`", self.exit_code) from error
+            if status is not None:
+                return status
         self._raise_for(self._wait())
         raise StopIteration
+
+    def _take(self, event: Any) -> Status | None:
+        """The status that an event brings."""
+        if event["event"] == "finished":
+            return Status._of(event)
+        if event["event"] == "note":
+            log.warning("%s", event["message"])
+        elif event["event"] == "summary":
+            self.summary = Summary._of(event)
+        return None
 
     def _wait(self) -> int:
         assert self._process is not None
@@ -193,8 +199,8 @@ class Run(Iterator[Status]):
             raise RunError(message, code)
 
     def close(self) -> None:
-        """Ends the run. The next run continues where it stopped."""
-        if self._process is None or self.exit_code is not None:
+        """Ends the run. The next run continues where it stopped. In a fork of the process, it does nothing."""
+        if self._process is None or self.exit_code is not None or os.getpid() != self._owner:
             return
         self._process.terminate()
         for _ in self._events:
@@ -221,6 +227,48 @@ def _listen(errors: IO[bytes], said: deque[str]) -> None:
             sys.stderr.write(text)
 
 
+def _started(command: list[str], listed: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        # In a session of its own, Ctrl-C reaches only this process. Together with the SIGTERM of `close`, it would end the run
+        # in the middle of a frame.
+        return subprocess.Popen(command, stdin=listed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    except FileNotFoundError as error:
+        raise CommandNotFound(
+            f"there is no command {command[0]!r} on the PATH. Install it with `make install`, or enter a checkout "
+            'and run: eval "$(make -s env)"',
+            None,
+        ) from error
+    except OSError as error:
+        raise RunError(f"the command {command[0]!r} cannot be started: {error.strerror}", None) from error
+    except ValueError as error:
+        raise WrongArgument(f"an argument contains a character that no command line can have: {error}") from error
+
+
+def check_row(number: int, video: Any) -> dict[str, Any]:
+    """The row of a video, which may be a path. Rows are counted from 1."""
+    row = dict(video) if isinstance(video, Mapping) else {"uri": video}
+    if "uri" not in row:
+        raise WrongArgument(f"row {number} has no `uri`, but {', '.join(map(repr, row)) or 'nothing'}")
+    return {**row, "uri": path_of(row["uri"], f"`uri` of row {number}")}
+
+
+def check_videos(videos: Any) -> Iterable[Any]:
+    """Videos that are given one by one."""
+    if isinstance(videos, Mapping):
+        return [videos]
+    if isinstance(videos, (bytes, bytearray)) or not isinstance(videos, Iterable):
+        raise WrongArgument(f"`videos` is {videos!r}. Give a path, or an iterable of paths or of rows with `uri`")
+    return videos
+
+
+def _line(number: int, video: Any) -> bytes:
+    row = check_row(number, video)
+    try:
+        return json.dumps(row, allow_nan=False).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise WrongArgument(f"row {number} has a value that is neither a text nor a number: {error}") from error
+
+
 def run(videos: Video | Iterable[Video], *, command: str = "facetrack", **options: Option) -> Run:
     """Tracks videos with `facetrack run`, and yields their statuses.
 
@@ -231,14 +279,11 @@ def run(videos: Video | Iterable[Video], *, command: str = "facetrack", **option
         `set={"max-faces": 2}`.
     """
     if options.get("dry_run"):
-        raise ValueError("dry_run prints no events: run `facetrack run --dry-run`")
-    line = [command, "run", "--json", *_flags(options), "--"]
+        raise WrongArgument("dry_run prints no events: run `facetrack run --dry-run`")
+    line = [path_of(command, "`command`"), "run", "--json", *_flags(options), "--"]
     if isinstance(videos, (str, os.PathLike)):
-        return Run([*line, os.fspath(videos)], [])
-    if isinstance(videos, Mapping):
-        videos = [videos]
-    rows = (video if isinstance(video, Mapping) else {"uri": video} for video in videos)
-    return Run([*line, "-"], rows)
+        return Run([*line, path_of(videos, "`videos`")], [])
+    return Run([*line, "-"], check_videos(videos))
 
 
 def _flags(options: Mapping[str, Option]) -> Iterator[str]:
@@ -246,14 +291,18 @@ def _flags(options: Mapping[str, Option]) -> Iterator[str]:
         flag = "--" + name.replace("_", "-")
         if isinstance(value, Mapping):
             for key, it in value.items():
-                yield f"{flag}={key}={_text(it)}"
+                yield f"{flag}={key}={_text(name, it)}"
         elif value is True:
             yield flag
         elif value is not None and value is not False:
-            yield f"{flag}={_text(value)}"
+            yield f"{flag}={_text(name, value)}"
 
 
-def _text(value: object) -> str:
+def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return os.fspath(value) if isinstance(value, Path) else str(value)
+    if isinstance(value, os.PathLike):
+        return path_of(value, f"`{name}`")
+    if not isinstance(value, (str, Real)):
+        raise WrongArgument(f"`{name}` is {value!r}. Give a text, a number, a path or True")
+    return str(value)

@@ -24,6 +24,10 @@ def _resolved(key: Key) -> Key:
 
 
 FACE = _resolved(_SCHEMA["$defs"]["object"])
+FRAME = _resolved(_SCHEMA["$defs"]["frame"])
+
+# The keys that the faces of each engine can have.
+_ENGINES = _SCHEMA["x-engines"]
 
 
 def objects(key: Key = FACE, prefix: str = "") -> Iterator[tuple[str, Key]]:
@@ -65,3 +69,39 @@ def required(key: Key) -> list[str]:
         elif "default" not in inner and inner.get("type") != ["object", "null"]:
             found.append(name)
     return found
+
+
+def expected(head: dict[str, Any]) -> list[str]:
+    """The columns of faces that follow from the metadata of a record, besides the required ones, as in `facetrack export`."""
+    engine = _ENGINES.get(head.get("tracking_engine", ""))
+    if engine is None:
+        return []
+    options, of_engine = head.get("options", {}), head.get("facetrack_options", {})
+    fields = str(options.get("fields", "")).split("+")
+    channels = _channels(options, engine["blendshapes"])
+    found: list[str] = []
+    for name, part in engine["columns"].items():
+        if "fields" in part and not options.get("verbose") and part["fields"] not in fields:
+            continue
+        if "options" in part and not any(of_engine.get(option) for option in part["options"]):
+            continue
+        group, is_group, _ = name.partition(".*")
+        found += [f"{group}.{channel}" for channel in channels] if is_group else [name]
+    return found
+
+
+def _channels(options: dict[str, Any], measured: list[str]) -> list[str]:
+    """The blendshapes that `blendshape-profile` selects."""
+    profile = options.get("blendshape-profile")
+    if profile == "none":
+        return []
+    if profile == "mouth":
+        tongue = ["tongueOut"] if options.get("include-tongue") else []
+        return [name for name in measured if name.startswith(("mouth", "jaw")) or name in tongue]
+    if profile == "mediapipe" and measured:
+        neutral = [] if "_neutral" in measured else ["_neutral"]
+        return neutral + [name for name in measured if name != "tongueOut"]
+    if profile == "custom":
+        keys = [key.strip() for key in str(options.get("blendshape-keys", "")).split(",")]
+        return [key for key in dict.fromkeys(keys) if key in measured]
+    return measured

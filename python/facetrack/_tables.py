@@ -17,8 +17,9 @@ import pyarrow as pa
 import simdjson
 
 from ._checks import Damage, check_count, check_faces, check_frames, check_head
+from ._errors import Error, WrongArgument, file_errors, path_of
 from ._files import open_regular
-from ._schema import FACE, find_type
+from ._schema import FACE, FRAME, expected, find, find_type
 
 T = TypeVar("T")
 
@@ -34,15 +35,28 @@ BUFFER = 1 << 20
 # Rows of a part of a table. Our choice: larger parts are not faster.
 ROWS = 512
 
-# Columns that every table has, whatever was found. Others are there if a frame or face has them.
-FRAME_COLUMNS = {"frame": pa.int64(), "pts": pa.int64(), "status": pa.string(), "faces": pa.int64()}
 TYPES = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
-FACE_COLUMNS = {
-    "frame": pa.int64(),
-    "pts": pa.int64(),
-    **{name: TYPES[kind] for name in FACE["required"] if (kind := find_type(name)) in TYPES},
-}
 
+
+def _type(name: str) -> pa.DataType:
+    """The type of a column of faces."""
+    kind = find_type(name) or "string"
+    if kind == "array":
+        key = find(name) or {}
+        return pa.list_(pa.string() if key["items"].get("type") == "string" else pa.float32())
+    return TYPES[kind]
+
+
+# Columns of the frame that a face is in.
+PLACE = {"frame": pa.int64(), "pts": pa.int64()}
+FRAME_COLUMNS = {
+    **PLACE,
+    "status": pa.string(),
+    "faces": pa.int64(),
+    **{name: TYPES[key["type"]] for name, key in FRAME["properties"].items() if name not in FRAME["required"]},
+}
+# Columns of every record. Others follow from its metadata.
+FACE_COLUMNS = {**PLACE, **{name: _type(name) for name in FACE["required"] if find_type(name) in TYPES}}
 
 # Maximum size in bytes of a record that does not have a frame per line.
 LIMIT = 256 << 20
@@ -53,7 +67,7 @@ DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RuntimeErr
 NoneType = type(None)
 
 
-class UnreadableRecord(ValueError):
+class UnreadableRecord(Error, ValueError):
     """The file is not a dense or jsonl record, or it is damaged."""
 
 
@@ -63,7 +77,8 @@ class Tables(Generic[T]):
 
     metadata: The video and how it was analysed.
     frames: A row per frame. `faces` is the number of faces.
-    faces: A row per face and frame. Lists of numbers are flat lists of 32-bit floats: `landmarks` is x, y, z, x, y, z, …
+    faces: A row per face and frame. The columns follow from `metadata`. Lists of numbers are flat lists of 32-bit floats:
+        `landmarks` is x, y, z, x, y, z, …
     finished: Whether the record was finished. Without it the tables have all that could be read. Whether the video was
         complete is `metadata["complete"]`.
     """
@@ -176,14 +191,15 @@ def read(path: str | os.PathLike[str], *, to: str = "arrow") -> Tables[Any]:
     to: arrow, pandas or polars
     """
     if to not in ("arrow", "pandas", "polars"):
-        raise ValueError(f"tables are arrow, pandas or polars, not {to!r}")
-    with open_regular(path, BUFFER) as file:
+        raise WrongArgument(f"tables are arrow, pandas or polars, not {to!r}")
+    path = path_of(path, "the record")
+    with open_regular(path, BUFFER) as file, file_errors(path):
         try:
             tables = _read(Path(path), file)
         except UnreadableRecord:
             raise
         except DAMAGE as error:
-            raise UnreadableRecord(f"{os.fspath(path)}: {error}. Record it again") from error
+            raise UnreadableRecord(f"{path}: {error}. Record it again") from error
     if to == "arrow":
         return tables
     return Tables(tables.metadata, _converted(tables.frames, to), _converted(tables.faces, to), tables.finished)
@@ -274,7 +290,13 @@ class _Frames:
         is_finished = is_closed and check_count(metadata, len(frames))
         check_frames(frames)
         check_faces(faces)
-        return Tables(metadata, frames, faces, is_finished)
+        further = {name: _type(name) for name in expected(metadata)}
+        return Tables(metadata, frames, _with_columns(faces, {**FACE_COLUMNS, **further}), is_finished)
+
+
+def _with_columns(table: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
+    """The table with these columns before others. They are null where a row has no value."""
+    return pa.concat_tables([pa.schema(types).empty_table(), table], promote_options="permissive")
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -35,6 +35,7 @@ except (ImportError, ValueError) as error:
         "as a virtual environment does not see these packages"
     ) from error
 
+from ._errors import Error, WrongArgument
 from ._names import FEATURES
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Pupil",
     "Record",
     "Stale",
+    "UnreadableMetadata",
     "faces",
     "read",
 ]
@@ -60,7 +62,11 @@ SECONDARY = ("secondary-landmark-scheme", "secondary-landmarks", "secondary-land
 SECONDARY_1 = ("contour-scheme", "contour", "contour-confidences")
 
 
-class Stale(ValueError):
+class UnreadableMetadata(Error, ValueError):
+    """The metadata has another version, or was not attached by the plugin."""
+
+
+class Stale(Error, ValueError):
     """The frame is not the picture that was analysed, so that positions in it are unknown."""
 
 
@@ -272,6 +278,10 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     raised if an element has cropped, rotated or redrawn the picture. `add_borders` is the property of the last `videoscale` on the
     way; metadata does not have it.
     """
+    if not isinstance(buffer, Gst.Buffer):
+        raise WrongArgument(f"the source is {buffer!r}. Give a buffer of GStreamer, or the path of a record")
+    if not isinstance(caps, (Gst.Caps, type(None))):
+        raise WrongArgument(f"`caps` is {caps!r}. Give the caps of the buffer")
     meta = buffer.get_custom_meta("FaceTrackMeta")
     if meta is None:
         return None
@@ -279,7 +289,16 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     structure = meta.get_structure()
     version = structure.get_value("version")
     if version not in VERSIONS:
-        raise ValueError(f"FaceTrackMeta has version {version}, this module reads versions {VERSIONS}: update it")
+        raise UnreadableMetadata(f"FaceTrackMeta has version {version}, this module reads versions {VERSIONS}: update it")
+    try:
+        return _record(buffer, structure, caps, add_borders)
+    except Error:
+        raise
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UnreadableMetadata(f"FaceTrackMeta is damaged: {error}") from error
+
+
+def _record(buffer: Gst.Buffer, structure: Gst.Structure, caps: Gst.Caps | None, add_borders: bool) -> Record:
     record = Record(
         status=structure.get_value("status"),
         cut=bool(structure.get_value("cut")),
@@ -292,7 +311,7 @@ def read(buffer: Gst.Buffer, caps: Gst.Caps | None = None, *, add_borders: bool 
     )
     place = _Place(0, 0, record.width, record.height)
     if caps is not None:
-        place = _placed(buffer, record, GstVideo.VideoInfo.new_from_caps(caps), add_borders)
+        place = _placed(buffer, record, _video_of(caps), add_borders)
     for index in range(structure.get_value("faces")):
         record.faces.append(_face(_Fields(structure.get_value(f"face-{index}"), place)))
     return record
@@ -312,10 +331,19 @@ def _pixel_aspect_ratio(structure: Gst.Structure) -> Fraction:
     return Fraction(width, height) if known else Fraction(1)
 
 
-def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo | None, add_borders: bool) -> _Place:
+def _video_of(caps: Gst.Caps) -> GstVideo.VideoInfo:
+    try:
+        info = GstVideo.VideoInfo.new_from_caps(caps)
+    except TypeError:
+        # Bindings raise it, or return None.
+        info = None
+    if info is None:
+        raise WrongArgument("`caps` describe no video. Give the caps of the buffer")
+    return info
+
+
+def _placed(buffer: Gst.Buffer, record: Record, frame: GstVideo.VideoInfo, add_borders: bool) -> _Place:
     """The steps of "The frame at hand" in the plugin's documentation of its metadata."""
-    if frame is None:
-        raise ValueError("these caps describe no video")
     witness = buffer.get_custom_meta("FaceTrackFrame")
     cropped = buffer.get_meta(GstVideo.video_crop_meta_api_get_type())
     if witness is None or cropped is not None:

@@ -17,7 +17,7 @@ import socket
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ import pyarrow as pa
 import ray
 import ray.data
 
+from ._errors import WrongArgument, path_of
 from ._index import VIDEO_COLUMNS
-from ._run import Option, RunError, Video, run
+from ._run import Option, RunError, Video, check_row, check_videos, run
 
 # Columns of the input.
 ROW = pa.schema({"uri": pa.string(), "id": pa.string(), "start": pa.float64(), "stop": pa.float64()})
@@ -68,31 +69,41 @@ def track(
     videos_per_task: Size of the blocks, if `videos` is not a dataset.
     options: Those of `facetrack.run`.
     """
+    for name, number in (("num_cpus", num_cpus), ("videos_per_task", videos_per_task)):
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise WrongArgument(f"`{name}` is {number!r}. Give a number from 1")
+    folder = os.path.abspath(path_of(out, "`out`"))
     if not isinstance(videos, ray.data.Dataset):
-        videos = _dataset([_row(video, root) for video in videos], num_cpus, videos_per_task)
-    task = _Task(os.getcwd(), os.path.abspath(out), {"jobs": num_cpus, **options})
+        rows = [_row(number, video, root) for number, video in enumerate(check_videos(videos), 1)]
+        videos = _dataset(rows, num_cpus, videos_per_task)
+    task = _Task(os.getcwd(), folder, {"jobs": num_cpus, **options})
     return videos.map_batches(task.track, batch_size=None, batch_format="pyarrow", num_cpus=num_cpus)
 
 
-def _row(video: Video, root: str | os.PathLike[str] | None) -> dict[str, Any]:
-    given = video if isinstance(video, Mapping) else {"uri": video}
+def _row(number: int, video: Video, root: str | os.PathLike[str] | None) -> dict[str, Any]:
+    given = check_row(number, video)
     row = {name: given[name] for name in ROW.names if given.get(name) is not None}
-    row["uri"] = os.fspath(row["uri"])
     if not row.get("id"):
         path = Path(row["uri"])
-        row["id"] = path.stem if root is None else os.fspath(path.relative_to(root).with_suffix(""))
+        try:
+            row["id"] = path.stem if root is None else os.fspath(path.relative_to(path_of(root, "`root`")).with_suffix(""))
+        except ValueError as error:
+            raise WrongArgument(f"row {number} is not in `root`: {error}") from error
     return row
 
 
 def _dataset(rows: list[dict[str, Any]], num_cpus: int, videos_per_task: int | None) -> ray.data.Dataset:
     twice = [name for name, count in Counter(row["id"] for row in rows).items() if count > 1]
     if twice:
-        raise ValueError(f"several videos have the id {twice[0]!r}. Give rows with different ids, or the argument `root`")
+        raise WrongArgument(f"several videos have the id {twice[0]!r}. Give rows with different ids, or the argument `root`")
     if not ray.is_initialized():
         ray.init()
     slots = ray.cluster_resources().get("CPU", 1) / num_cpus
     size = videos_per_task or max(1, min(MAX_BLOCK, math.ceil(len(rows) / (slots * BLOCKS_PER_SLOT))))
-    blocks = [pa.Table.from_pylist(rows[begin : begin + size], ROW) for begin in range(0, len(rows), size)]
+    try:
+        blocks = [pa.Table.from_pylist(rows[begin : begin + size], ROW) for begin in range(0, len(rows), size)]
+    except pa.ArrowException as error:
+        raise WrongArgument(f"a row has an `id` that is no text, or a `start` or `stop` that is no number: {error}") from error
     return ray.data.from_arrow(blocks or [ROW.empty_table()])
 
 
@@ -108,7 +119,7 @@ class _Task:
     options: dict[str, Any]
 
     def track(self, block: pa.Table) -> pa.Table:
-        videos = [_row(row, None) for row in block.to_pylist()]
+        videos = [_row(number, row, None) for number, row in enumerate(block.to_pylist(), 1)]
         for video in videos:
             if "://" not in video["uri"]:
                 video["uri"] = os.path.join(self.folder, video["uri"])

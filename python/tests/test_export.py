@@ -12,6 +12,7 @@ import lupa
 import nkparser
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -153,7 +154,7 @@ def test_tidy_tables_are_those_of_the_package(records: dict[str, Path], engine: 
     for name in found.column_names:
         values = found[name].to_pylist()
         if not any(value is not None and value != [] for value in values):
-            assert name in table
+            assert any(column == name or column.startswith(f"{name}.") for column in table.columns), name
         elif pa.types.is_list(found[name].type):
             columns = table[[column for column in table.columns if column.startswith(f"{name}.")]]
             # Decimal notation has fewer digits than the binary number that it stands for.
@@ -163,6 +164,42 @@ def test_tidy_tables_are_those_of_the_package(records: dict[str, Path], engine: 
         else:
             same = pd.Series(values, name=name)
             pd.testing.assert_series_equal(table[name], same, check_dtype=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "openface-csv"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_columns_do_not_depend_on_what_was_found(records: dict[str, Path], tmp_path: Path, engine: str, form: str) -> None:
+    content = json.loads(of(records, engine).read_text())
+    headers = []
+    for name in ("whole", "empty"):
+        record = tmp_path / f"{name}.json"
+        record.write_text(json.dumps(content))
+        options = ["--landmarks"] if form != "openface-csv" else []
+        out = export(record, form, *options)
+        headers.append(pq.read_schema(out) if form == "parquet" else out.read_text().partition("\n")[0])
+        for frame in content["frames"]:
+            frame["tracked_objects"] = []
+    assert headers[0] == headers[1]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_the_tables_of_a_folder_are_read_as_one(tmp_path: Path, verbose: bool) -> None:
+    """`a` has no face, `b` has one."""
+    clip(tmp_path / "a.mp4", 5)
+    (tmp_path / "b.mp4").symlink_to(sample())
+    try:
+        videos = [tmp_path / "a.mp4", tmp_path / "b.mp4"]
+        statuses = list(facetrack.run(videos, out=tmp_path / "out", set={"verbose": verbose}))
+    except facetrack.RunError as error:
+        pytest.skip(str(error))
+    assert [status.faces > 0 for status in sorted(statuses, key=lambda it: it.id)] == [False, True]
+    tables = export(tmp_path / "out", "parquet", "--landmarks")
+    wanted = facetrack.read(tmp_path / "out/b.json").faces
+    assert facetrack.read(tmp_path / "out/a.json").faces.schema == wanted.schema
+    for found in (pd.read_parquet(tables), polars.read_parquet(tables)):
+        assert set(found.columns) == set(wanted.column_names)
+        assert found["blendshapes.jawOpen"].to_list() == wanted["blendshapes.jawOpen"].to_pylist()
+        assert found["pose.yaw"].to_list() == wanted["pose.yaw"].to_pylist() if verbose else "pose.yaw" not in found
 
 
 def test_landmarks_are_written_on_request(records: dict[str, Path]) -> None:

@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     table = facetrack.index(out)
     assert table["status"].to_pylist() == [None, "complete"]
     assert "cannot be read" in table["message"][0].as_py()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(facetrack.FileError):
         facetrack.index(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="Name another file"):
         facetrack.write_index(tmp_path / "faces.parquet", out, faces=tmp_path / "faces.parquet")
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     facetrack.write_index(tmp_path / "faces.parquet", out)
     before = (tmp_path / "faces.parquet").read_bytes()
     (out / "clip1.json").unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(facetrack.FileError):
         facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet")
     assert (tmp_path / "faces.parquet").read_bytes() == before
     assert not list(tmp_path.glob("*.partial"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MPL-2.0
 """`facetrack.run`, with the command."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -53,8 +54,10 @@ def test_exit_codes(tmp_path: Path) -> None:
         list(facetrack.run(text, nosuch=3))
     with pytest.raises(facetrack.CommandNotFound, match="make install"):
         facetrack.run(text, command="no-facetrack")
-    with pytest.raises(ValueError, match="dry_run"):
-        facetrack.run(text, dry_run=True)
+    # Any other one is told from videos that are not complete.
+    with pytest.raises(facetrack.RunError, match="no-such-model") as missing:
+        list(facetrack.run(text, set={"model": "/no-such-model"}))
+    assert missing.value.exit_code == 69
 
 
 def test_a_terminated_run_raises_and_continues(tmp_path: Path) -> None:
@@ -84,6 +87,28 @@ def test_a_closed_run_ends(tmp_path: Path) -> None:
     run.close()
     with pytest.raises(StopIteration):
         next(run)
+
+
+def test_a_fork_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
+    folder = clips(tmp_path / "in", 4, frames=20)
+    with facetrack.run(folder, out=tmp_path / "out", jobs=1, **SLOW) as run:
+        found = [next(run)]
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with pytest.raises(facetrack.RunError, match="belongs to the process"):
+                    next(run)
+                with run:
+                    pass
+                run.close()
+                run.__del__()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        found += run
+    assert len(found) == 4 and run.exit_code == 0 and run.summary is not None
 
 
 def test_a_run_ends_when_its_loop_is_left(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ use selection::Selection;
 use smooth::{Deviations, Smoothed};
 use tracks::{Program, TrackSettings};
 
-use crate::faces::{self, Contents, Rows};
+use crate::error::{StoreError, is_full};
+use crate::faces::{self, Contents, Extent, Rows};
 use crate::index::videos;
 use crate::output;
 use crate::table::{self, Cell, Column, FileFormat};
@@ -194,8 +195,10 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error
     let suffix = arguments.format.form().extension();
     for video in index.values().filter_map(|row| videos::recorded(row)) {
         let out = arguments.out.join(format!("{}.{suffix}", video.id));
-        if let Err(error) = export_to_folder(video.record, &out, arguments) {
-            complaints.push(error.to_string());
+        match export_to_folder(video.record, &out, arguments) {
+            Err(error) if is_full(&*error) => return Err(error),
+            Err(error) => complaints.push(error.to_string()),
+            Ok(()) => (),
         }
     }
     Ok(output::left_out("export", &complaints))
@@ -207,7 +210,7 @@ fn export_to_folder(
     arguments: &ExportArguments,
 ) -> Result<(), Box<dyn Error>> {
     if let Some(folder) = out.parent() {
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
     }
     export(record, out, arguments)
 }
@@ -224,7 +227,12 @@ fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Bo
     if is_same(path, out) {
         return Err(at("--out is the record. Name another file".to_owned()).into());
     }
-    let mut contents = Contents::of(&mut replay).map_err(at)?;
+    let extent = match form.target {
+        Target::Table(..) => Extent::Expected,
+        // A point without a value in any face would have no curve.
+        Target::Tracks(_) => Extent::Found,
+    };
+    let mut contents = Contents::of(&mut replay, extent).map_err(at)?;
     if !arguments.landmarks && !(form.needs_landmarks)(&contents) {
         let is_kept = |column: &Column| !LANDMARKS.contains(&column.name.as_str());
         contents.columns.retain(is_kept);
@@ -262,9 +270,7 @@ fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Bo
     table::write(out, file, columns, "row", |add| {
         for frame in frames {
             let rows = frame.and_then(|frame| layout.rows(&frame)).map_err(at)?;
-            let mut rows = rows.into_iter();
-            rows.try_for_each(&mut *add)
-                .map_err(|error| at(error.to_string()))?;
+            rows.into_iter().try_for_each(&mut *add)?;
         }
         Ok(())
     })

@@ -3,6 +3,8 @@
 //! the record: `pose.yaw` is the key `yaw` of the object `pose`. The JSON Schema has their types.
 //! Nested lists of numbers become one flat list.
 
+mod expected;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
@@ -161,15 +163,25 @@ pub(crate) fn open(path: &Path) -> Result<Replay<File>, String> {
     Replay::open(file).map_err(|error| error.to_string())
 }
 
+/// Columns of a record besides those that every record has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Those that follow from the head, so that the files of a folder have the same ones, and those
+    /// that a face has a value for nevertheless, as in records of other engines.
+    Expected,
+    /// Those that a face has a value for.
+    Found,
+}
+
 /// The values that the faces of a record have.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Columns that every record has, then those for which at least one face has a value.
+    /// Columns that every record has, then further ones in the order of the schema.
     pub columns: Vec<Column>,
     /// Number of landmarks of a face; 0 without landmarks.
     pub landmarks: usize,
-    /// True if a face has a score.
-    pub has_confidence: bool,
+    /// True if a face has a head pose.
+    pub has_pose: bool,
     /// Areas of the boxes of each id, summed over all frames, in square pixels.
     pub areas: BTreeMap<u32, f64>,
 }
@@ -179,10 +191,16 @@ impl Contents {
     ///
     /// # Errors
     /// Returns an error if the record cannot be read, or a frame is damaged.
-    pub(crate) fn of(replay: &mut Replay<File>) -> Result<Self, String> {
+    pub(crate) fn of(replay: &mut Replay<File>, extent: Extent) -> Result<Self, String> {
         let mut contents = Self::default();
+        let expected = match extent {
+            Extent::Expected => expected::columns(replay),
+            Extent::Found => Vec::new(),
+        };
+        let further = expected.iter().filter_map(|(name, _)| column(name).ok());
         let mut found: IndexMap<String, Column> = common_columns()
             .into_iter()
+            .chain(further)
             .map(|column| (column.name.clone(), column))
             .collect();
         let numbers: Vec<u64> = replay.frames().map(|(number, _)| number).collect();
@@ -190,6 +208,11 @@ impl Contents {
             let text = replay.text(place).map_err(|error| error.to_string())?;
             let read = contents.add(text, &mut found);
             read.map_err(|error| format!("frame {number}: {error}"))?;
+        }
+        for (name, length) in expected {
+            if let Some(column) = found.get_mut(&name).filter(|it| it.parts.is_empty()) {
+                column.parts = parts(&name, length);
+            }
         }
         let place = |name: &str| key(name).map(|(place, key)| (!key.is_common, place));
         found.sort_by(|a, _, b, _| place(a).cmp(&place(b)));
@@ -216,9 +239,7 @@ impl Contents {
                     "bbox_width" | "bbox_height" => {
                         area *= serde_json::from_str::<f64>(value.get())?
                     }
-                    "confidence" => {
-                        self.has_confidence |= serde_json::from_str::<f64>(value.get())? != 0.0
-                    }
+                    "pose.yaw" => self.has_pose = true,
                     _ => (),
                 }
                 let column = match found.get_mut(name) {
@@ -452,7 +473,7 @@ mod tests {
 
     #[test]
     fn contents_are_the_common_columns_and_those_with_values() {
-        let contents = Contents::of(&mut record().1).unwrap();
+        let contents = Contents::of(&mut record().1, Extent::Found).unwrap();
         let names: Vec<_> = contents.columns.iter().map(|it| it.name.as_str()).collect();
         let common = common_columns();
         assert_eq!(common.len(), 15);
@@ -475,7 +496,6 @@ mod tests {
         );
         assert_eq!(parts("pose.matrix")[7], "pose.matrix.1.3");
         assert_eq!(contents.areas, BTreeMap::from([(1, 16.0)]));
-        assert!(contents.has_confidence);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use facetrack_assets::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack_assets::manifest::{self, FileKind, KnownFile, Manifest, Source, State};
 use facetrack_remedies::fetch_command;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, check_room};
 use crate::store::{self, Store};
 use crate::{output, packs, places, replaced, size, source, terms};
 
@@ -224,7 +224,10 @@ fn attempt(store: &Store, file: &KnownFile, source: &Source) -> Result<Result<()
     let scratch = store.scratch()?;
     let candidate = match source::obtain(source, file, scratch.path()) {
         Ok(candidate) => candidate,
-        Err(reason) => return Ok(Err(reason)),
+        Err(reason) => {
+            check_room(scratch.path(), file.size)?;
+            return Ok(Err(reason));
+        }
     };
     Ok(match store::state(&candidate, file)? {
         State::Right => {

@@ -39,8 +39,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use facetrack::printable::Lines;
 use facetrack_assets::manifest;
 
-use error::StoreError;
-
 /// Exit status after which another try may succeed, such as after a full disk. `EX_TEMPFAIL` of
 /// sysexits.h.
 const TRY_AGAIN: u8 = 75;
@@ -108,9 +106,10 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             output::complain(format_args!("facetrack: {error}"));
-            match error.downcast_ref::<StoreError>() {
-                Some(error) if error.is_full() => TRY_AGAIN.into(),
-                _ => ExitCode::FAILURE,
+            if error::is_full(&*error) {
+                TRY_AGAIN.into()
+            } else {
+                ExitCode::FAILURE
             }
         }
     }

@@ -27,6 +27,7 @@ mod video_lock;
 pub(crate) mod worker;
 mod worker_pool;
 
+use std::env;
 use std::error::Error;
 use std::io;
 use std::process::{self, ExitCode};
@@ -54,11 +55,14 @@ use summary::Summary;
 use video::Video;
 use worker_pool::WorkerPool;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, is_full};
 use crate::{TRY_AGAIN, output};
 
 /// Exit status of wrong usage, as in clap.
 const USAGE: u8 = 2;
+
+/// Exit status if the engine cannot run on this machine. `EX_UNAVAILABLE` of sysexits.h.
+const UNAVAILABLE: u8 = 69;
 
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
 const HOPELESS: u8 = 42;
@@ -83,18 +87,40 @@ const ALL_FACES: &str = "all";
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
-    let (message, is_usage) = match Run::prepare(arguments, &stop) {
+    let Refusal { message, code } = match Run::prepare(arguments, &stop) {
         Ok(run) => return run.execute(),
-        Err(SetupError { message, is_usage }) => (message, is_usage),
+        Err(refusal) => refusal,
     };
     output::complain(format_args!("facetrack run: {message}"));
-    Ok(if stop.load(Ordering::Relaxed) {
-        TRY_AGAIN.into()
-    } else if is_usage {
-        USAGE.into()
-    } else {
-        ExitCode::FAILURE
-    })
+    let is_stopped = stop.load(Ordering::Relaxed);
+    Ok(if is_stopped { TRY_AGAIN } else { code }.into())
+}
+
+/// Reason why a run does not start.
+struct Refusal {
+    /// The reason and the remedy.
+    message: String,
+    /// The exit status.
+    code: u8,
+}
+
+impl From<SetupError> for Refusal {
+    fn from(SetupError { message, is_usage }: SetupError) -> Self {
+        let code = if is_usage { USAGE } else { UNAVAILABLE };
+        Self { message, code }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        let code = if is_full(&error) {
+            TRY_AGAIN
+        } else {
+            UNAVAILABLE
+        };
+        Self { message, code }
+    }
 }
 
 /// Checks that parts of a video can be tracked with these options and joined.
@@ -140,16 +166,18 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Checks the arguments, and starts the first worker.
-    fn prepare(arguments: &'a RunArguments, stop: &Arc<AtomicBool>) -> Result<Self, SetupError> {
+    fn prepare(arguments: &'a RunArguments, stop: &Arc<AtomicBool>) -> Result<Self, Refusal> {
         let inputs = inputs::collect(arguments).map_err(SetupError::usage)?;
-        let shard = shard::of(arguments.shard, |name| std::env::var(name).ok());
+        let shard = shard::of(arguments.shard, |name| env::var(name).ok());
         let shard = shard.map_err(SetupError::usage)?;
         failures::check(arguments, shard, &inputs.videos).map_err(SetupError::usage)?;
         let Inputs { mut videos, notes } = inputs;
         videos.retain(|video| shard.has(&video.id));
         let command = arguments.fetch.clone();
         let staging = command.map(|command| Staging::new(command, arguments.timeout));
-        let staging = staging.transpose().map_err(SetupError::other)?;
+        let staging = staging
+            .transpose()
+            .map_err(StoreError::at(&env::temp_dir()))?;
         let pool = WorkerPool::start(arguments, stop)?;
         if arguments.segment.is_some() {
             check_parts(&pool.ready.options).map_err(SetupError::usage)?;
@@ -191,9 +219,13 @@ impl<'a> Run<'a> {
         if let Err(error) = &failures {
             output::complain(format_args!("facetrack run: the list of failures: {error}"));
         }
+        let is_listed = failures.is_ok();
         let listed = failures.as_ref().ok().and_then(Option::as_deref);
         display.summarise(listed)?;
-        Ok(exit_code(&display.summary, stop, failures.is_ok()))
+        if failures.is_err_and(|error| is_full(&error)) {
+            return Ok(TRY_AGAIN.into());
+        }
+        Ok(exit_code(&display.summary, stop, is_listed))
     }
 
     /// Tracks the videos that are left, and returns why that stopped early.

@@ -68,7 +68,7 @@ impl FileFormat {
 }
 
 /// Adds a row to a table.
-pub(crate) type Add<'a> = dyn FnMut(Vec<Cell>) -> io::Result<()> + 'a;
+pub(crate) type Add<'a> = dyn FnMut(Vec<Cell>) -> Result<(), StoreError> + 'a;
 
 /// Writes a file with the rows that `fill` adds, and prints how many `things` it has.
 ///
@@ -82,13 +82,15 @@ pub(crate) fn write(
     fill: impl FnOnce(&mut Add<'_>) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
-    let mut table = format.begin(BufWriter::new(replacement.file()?), columns)?;
+    let file = replacement.file().map_err(StoreError::at(path))?;
+    let table = format.begin(BufWriter::new(file), columns);
+    let mut table = table.map_err(StoreError::at(path))?;
     let mut count = 0;
     fill(&mut |row| {
         count += 1;
-        table.add(row)
+        table.add(row).map_err(StoreError::at(path))
     })?;
-    table.finish()?;
+    table.finish().map_err(StoreError::at(path))?;
     replacement.finish().map_err(StoreError::at(path))?;
     let count = output::counted(count, thing);
     Ok(output::print_line(format_args!(
@@ -101,11 +103,13 @@ pub(crate) fn write(
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-    let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
-    replacement.file()?.write_all(text.as_bytes())?;
-    replacement.finish().map_err(StoreError::at(path))?;
-    Ok(())
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), StoreError> {
+    let write = || {
+        let replacement = Replacement::begin(path)?;
+        replacement.file()?.write_all(text.as_bytes())?;
+        replacement.finish().map(drop)
+    };
+    write().map_err(StoreError::at(path))
 }
 
 /// Checks that a file to replace is empty, or begins with `start` as an earlier `kind` does.

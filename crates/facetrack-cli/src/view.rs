@@ -148,11 +148,11 @@ impl View<'_> {
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
-        let page = RecordPage::begin(BufWriter::new(replacement.file()?), &title);
+        let file = replacement.file().map_err(StoreError::at(self.out))?;
+        let page = RecordPage::begin(BufWriter::new(file), &title);
         let mut page = page.map_err(StoreError::at(self.out))?;
         let mut columns = Columns::default();
-        let findings = add_frames(&mut replay, &mut columns, &mut page, summary);
-        let findings = findings.map_err(|error| at(error.to_string()))?;
+        let findings = self.add_frames(&mut replay, &mut columns, &mut page, summary)?;
         for (name, numbers) in columns.named() {
             page.add(&name, numbers).map_err(StoreError::at(self.out))?;
         }
@@ -172,6 +172,40 @@ impl View<'_> {
         })
     }
 
+    /// Reads all frames, and writes the points.
+    fn add_frames(
+        self,
+        replay: &mut Replay<File>,
+        columns: &mut Columns,
+        page: &mut RecordPage<BufWriter<File>>,
+        mut summary: Option<&mut Summary>,
+    ) -> Result<Vec<Finding>, Box<dyn Error>> {
+        let mut findings = Findings::new(replay.fps());
+        let frames: Vec<_> = replay.frames().collect();
+        let fps = replay.fps().unwrap_or(ANY_FPS);
+        if let Some(summary) = &mut summary {
+            summary.begin(replay.engine(), replay.fps(), frames.len());
+        }
+        let places = frames.len();
+        for (place, (number, pts)) in frames.into_iter().enumerate() {
+            let report = replay.report(place, faces::ANY_SIZE);
+            let report = report.map_err(|error| format!("{}: {error}", self.record.display()))?;
+            let by_rate = number.saturating_sub(1) as f64 / fps * 1e6;
+            let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
+            columns.add(number, time, report.as_ref());
+            findings.add(number, pts, report.as_ref());
+            if let Some(summary) = &mut summary {
+                summary.add(place, report.as_ref());
+            }
+            if (place + 1).is_multiple_of(PART_FRAMES) || place + 1 == places {
+                let part = columns.points.take_part();
+                let added = page.add(&format!("points-{}", place / PART_FRAMES), &part);
+                added.map_err(StoreError::at(self.out))?;
+            }
+        }
+        Ok(findings.finish())
+    }
+
     /// The link to the video.
     fn link(self, video: &Path) -> Result<String, String> {
         let folder = self.out.parent().filter(|it| !it.as_os_str().is_empty());
@@ -184,37 +218,6 @@ impl View<'_> {
         }
         page::link(folder.unwrap_or(Path::new(".")), video).map_err(at)
     }
-}
-
-/// Reads all frames, and writes the points.
-fn add_frames(
-    replay: &mut Replay<File>,
-    columns: &mut Columns,
-    page: &mut RecordPage<BufWriter<File>>,
-    mut summary: Option<&mut Summary>,
-) -> Result<Vec<Finding>, Box<dyn Error>> {
-    let mut findings = Findings::new(replay.fps());
-    let frames: Vec<_> = replay.frames().collect();
-    let fps = replay.fps().unwrap_or(ANY_FPS);
-    if let Some(summary) = &mut summary {
-        summary.begin(replay.engine(), replay.fps(), frames.len());
-    }
-    let places = frames.len();
-    for (place, (number, pts)) in frames.into_iter().enumerate() {
-        let report = replay.report(place, faces::ANY_SIZE)?;
-        let by_rate = number.saturating_sub(1) as f64 / fps * 1e6;
-        let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
-        columns.add(number, time, report.as_ref());
-        findings.add(number, pts, report.as_ref());
-        if let Some(summary) = &mut summary {
-            summary.add(place, report.as_ref());
-        }
-        if (place + 1).is_multiple_of(PART_FRAMES) || place + 1 == places {
-            let part = columns.points.take_part();
-            page.add(&format!("points-{}", place / PART_FRAMES), &part)?;
-        }
-    }
-    Ok(findings.finish())
 }
 
 /// A finding for the page.

@@ -1197,6 +1197,100 @@ fn a_full_disk_is_a_reason_to_try_again() {
     }
 }
 
+/// Runs the command with `disk`, a folder, as a disk without room for a byte; `None` if this system
+/// mounts none for a test.
+fn with_full_disk(sandbox: &Sandbox, disk: &Path, arguments: &[&str]) -> Option<Output> {
+    const SCRIPT: &str = "/bin/mount -t tmpfs -o size=4k none \"$1\" || exit 99
+        /usr/bin/head -c 4096 /dev/zero >\"$1/filling\"; shift; exec \"$@\"";
+    let own = sandbox.command(arguments);
+    let variables = own
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let output = Command::new("/usr/bin/unshare")
+        .args(["--map-root-user", "--mount", "/bin/sh", "-c", SCRIPT, "sh"])
+        .arg(disk)
+        .arg(own.get_program())
+        .args(own.get_args())
+        .env_clear()
+        .envs(variables)
+        .output()
+        .ok()?;
+    let is_mounted = output.status.code() != Some(99) && !said(&output).starts_with("unshare: ");
+    is_mounted.then_some(output)
+}
+
+#[test]
+fn files_on_a_full_disk_are_named_as_a_reason_to_try_again() {
+    let sandbox = Sandbox::offline();
+    let record = sandbox.path("records/clip.json");
+    fs::create_dir(sandbox.path("records")).unwrap();
+    let face = r#"{"id":"obj_1","centroid_x":3,"centroid_y":3,"bbox_xmin":1,"bbox_ymin":1,"bbox_width":4,"bbox_height":4,"confidence":0.5}"#;
+    // A table of this size is not written at once.
+    let frames = (1..=200).map(|number| {
+        format!(r#"{{"frame":{number},"tracked_objects":[{face}],"pts":0,"status":"tracked"}}"#)
+    });
+    let text = format!(
+        r#"{{"metadata":{{"fps":25,"tracking_engine":"mediapipe","width":8,"height":8}},"frames":[{}]}}"#,
+        frames.collect::<Vec<_>>().join(",")
+    );
+    fs::write(&record, text).unwrap();
+    let marker = r#"{"key":"k","status":"complete","frames":1,"faces":1}"#;
+    fs::write(sandbox.path("records/clip.json.done"), marker).unwrap();
+    let disk = sandbox.path("disk");
+    fs::create_dir(&disk).unwrap();
+    let words = |path: &Path| path.to_str().unwrap().to_owned();
+    let (records, record, elsewhere) = (
+        words(&sandbox.path("records")),
+        words(&record),
+        words(&sandbox.path("videos.parquet")),
+    );
+    let manifest = words(&sandbox.path("manifest.json"));
+    let (out, folder) = (words(&disk.join("out")), words(&disk));
+    let export = |record: &str, format: &str, out: &str| {
+        ["export", record, "--format", format, "--out", out]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let of = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let cases = [
+        (export(&record, "csv", &out), "disk/out: "),
+        (export(&record, "parquet", &out), "disk/out: "),
+        (export(&record, "livelink-csv", &out), "disk/out: "),
+        (export(&record, "nuke", &out), "disk/out: "),
+        (export(&records, "csv", &folder), "disk/clip.csv: "),
+        (of(&["index", &records, "--to", &out]), "disk/out: "),
+        (
+            of(&["index", &records, "--to", &elsewhere, "--faces", &out]),
+            "disk/out: ",
+        ),
+        (of(&["view", &record, "--out", &out]), "disk/out: "),
+        (
+            of(&["view", &records, "--out", &folder]),
+            "disk/videos/clip.html: ",
+        ),
+        (
+            of(&["fetch", "--manifest", &manifest, "--to", &folder]),
+            "disk/.fetch-",
+        ),
+    ];
+    for (arguments, path) in cases {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let Some(output) = with_full_disk(&sandbox, &disk, &arguments) else {
+            eprintln!("SKIPPED: this system mounts no file system for a test");
+            return;
+        };
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(75), "{arguments:?}: {text}");
+        assert!(text.contains(path), "{arguments:?}: {text}");
+        assert!(text.contains("No space left"), "{arguments:?}: {text}");
+    }
+}
+
 #[test]
 fn control_characters_are_not_printed() {
     let sandbox = Sandbox::offline();

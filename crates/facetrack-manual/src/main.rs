@@ -4,29 +4,45 @@
 //! `cargo run --package facetrack-manual -- <folder>`. Cargo builds it together with the programs, which an example
 //! would make it build twice.
 
-use std::error::Error;
 use std::path::Path;
-use std::{env, fs};
+use std::process::ExitCode;
+use std::{env, fs, io};
 
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
+use facetrack_assets::file::is_full;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let folder = env::args_os()
-        .nth(1)
-        .ok_or("usage: facetrack-manual <folder>")?;
-    write_manual(folder.as_ref())
+/// Name of the command.
+const NAME: &str = "facetrack";
+
+/// Exit statuses of wrong usage and of a full disk, as of `facetrack`.
+const USAGE: u8 = 2;
+const TRY_AGAIN: u8 = 75;
+
+fn main() -> ExitCode {
+    let Some(folder) = env::args_os().nth(1) else {
+        eprintln!("usage: facetrack-manual <folder>");
+        return USAGE.into();
+    };
+    let folder = Path::new(&folder);
+    let Err(error) = write_manual(folder) else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("{}: {error}", folder.display());
+    if is_full(&error) {
+        TRY_AGAIN.into()
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
-fn write_manual(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let command = folder.join("facetrack");
+fn write_manual(folder: &Path) -> io::Result<()> {
+    let command = folder.join(NAME);
     write_pages(facetrack_cli::command_line(), &command)?;
     for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
-        clap_complete::generate_to(
-            shell,
-            &mut facetrack_cli::command_line(),
-            "facetrack",
-            &command,
-        )?;
+        // `generate` panics if it cannot write.
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut facetrack_cli::command_line(), NAME, &mut text);
+        fs::write(command.join(shell.file_name(NAME)), text)?;
     }
     write_pages(
         facetrack_preview::command_line(),
@@ -34,9 +50,9 @@ fn write_manual(folder: &Path) -> Result<(), Box<dyn Error>> {
     )
 }
 
-fn write_pages(command: clap::Command, folder: &Path) -> Result<(), Box<dyn Error>> {
+fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    Ok(clap_mangen::generate_to(command, folder)?)
+    clap_mangen::generate_to(command, folder)
 }
 
 #[cfg(test)]

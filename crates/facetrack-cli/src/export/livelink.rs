@@ -67,6 +67,8 @@ struct LiveLink {
     channels: [Option<usize>; 52],
     /// Columns of [`HEAD`], if the record has them.
     head: [Option<usize>; 3],
+    /// True if a face has them.
+    has_pose: bool,
 }
 
 impl LiveLink {
@@ -87,7 +89,11 @@ impl LiveLink {
             return Err("it has no blendshapes, which livelink-csv needs. Track with an engine that measures them, such as mediapipe".to_owned());
         }
         let head = HEAD.map(|name| contents.place(name));
-        Ok(Self { channels, head })
+        Ok(Self {
+            channels,
+            head,
+            has_pose: contents.has_pose,
+        })
     }
 
     /// The 61 values of a face. Those that were not measured are 0, as the format has no way to
@@ -141,8 +147,7 @@ impl Layout for LiveLink {
     }
 
     fn warning(&self) -> Option<&'static str> {
-        let has_no_pose = self.head.iter().all(Option::is_none);
-        has_no_pose.then_some("it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose")
+        (!self.has_pose).then_some("it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose")
     }
 }
 

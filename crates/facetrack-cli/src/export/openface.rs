@@ -38,7 +38,7 @@ const NUMBERS: usize = 3;
 /// Origins of faces that were not measured in their frame.
 const REPEATED: [&str; 2] = ["held", "predicted"];
 
-/// A row per face and frame. Columns of the record that it has values for.
+/// A row per face and frame. Columns of the record, if it has them.
 struct OpenFace {
     origin: Option<usize>,
     confidence: Option<usize>,
@@ -58,7 +58,7 @@ impl OpenFace {
         let [yaw, pitch, roll] = ANGLES.map(place);
         Self {
             origin: place("origin"),
-            confidence: place("confidence").filter(|_| contents.has_confidence),
+            confidence: place("confidence"),
             position: place("pose.matrix").filter(|_| has_mesh),
             rotation: yaw
                 .zip(pitch)
@@ -76,7 +76,7 @@ impl OpenFace {
         };
         let is_measured = face.is_some_and(|face| self.is_measured(face));
         let mut cells = Vec::new();
-        cells.extend(self.confidence.map(|column| float(value(column, 0))));
+        cells.push(float(self.confidence.and_then(|column| value(column, 0))));
         cells.push(Cell::Integer(i64::from(is_measured)));
         if let Some(column) = self.position {
             let signs = std::iter::zip(POSITION, [1.0, -1.0, -1.0]);
@@ -119,11 +119,9 @@ impl Layout for OpenFace {
             Column::new("frame", Kind::Integer),
             Column::new("face_id", Kind::Integer),
             Column::new("timestamp", Kind::Double),
+            Column::new("confidence", Kind::Float),
+            Column::new("success", Kind::Integer),
         ];
-        if self.confidence.is_some() {
-            columns.push(Column::new("confidence", Kind::Float));
-        }
-        columns.push(Column::new("success", Kind::Integer));
         let mut add = |name: String| columns.push(Column::new(name, Kind::Float));
         if self.position.is_some() {
             AXES.iter().for_each(|axis| add(format!("pose_T{axis}")));

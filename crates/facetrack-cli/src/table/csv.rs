@@ -20,7 +20,8 @@ impl<W: Write> CsvTable<W> {
     pub(super) fn new(file: W, columns: Vec<Column>, ragged: bool) -> io::Result<Self> {
         let mut writer = csv::WriterBuilder::new();
         let mut writer = writer.flexible(ragged).from_writer(file);
-        writer.write_record(columns.iter().flat_map(names))?;
+        let header = columns.iter().flat_map(names);
+        writer.write_record(header).map_err(of_file)?;
         Ok(Self {
             writer,
             columns,
@@ -31,7 +32,7 @@ impl<W: Write> CsvTable<W> {
     fn field(&mut self, value: impl std::fmt::Display) -> io::Result<()> {
         self.text.clear();
         write!(self.text, "{value}")?;
-        Ok(self.writer.write_field(&self.text)?)
+        self.writer.write_field(&self.text).map_err(of_file)
     }
 }
 
@@ -47,18 +48,26 @@ impl<W: Write> Table for CsvTable<W> {
                 Cell::Double(value) => self.field(value)?,
                 Cell::Float(value) => self.field(value)?,
                 Cell::Boolean(value) => self.field(value)?,
-                Cell::Text(value) => self.writer.write_field(value)?,
+                Cell::Text(value) => self.writer.write_field(value).map_err(of_file)?,
                 Cell::Floats(list) => list.into_iter().try_for_each(|it| self.field(it))?,
                 Cell::Texts(list) => list.into_iter().try_for_each(|it| self.field(it))?,
                 Cell::Missing => (),
             }
         }
         // Ends the row.
-        Ok(self.writer.write_record(None::<&[u8]>)?)
+        self.writer.write_record(None::<&[u8]>).map_err(of_file)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// The error of the file. The library converts its errors into ones without a cause.
+fn of_file(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -11,7 +11,7 @@ use facetrack_assets::replacement::Replacement;
 
 use super::page::{self, escaped};
 use super::{SUFFIX, Shown, View, ViewArguments};
-use crate::error::StoreError;
+use crate::error::{StoreError, is_full};
 use crate::index::videos;
 use crate::output;
 use crate::table::{self, Cell};
@@ -51,10 +51,14 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
     let mut rows = Vec::new();
     for (id, row) in &index {
         let page = videos::recorded(row).map(|video| write_page(&video, row, out, arguments.proxy));
-        let page = page.transpose().unwrap_or_else(|error| {
-            complaints.push(error.to_string());
-            None
-        });
+        let page = match page.transpose() {
+            Err(error) if is_full(&*error) => return Err(error),
+            Err(error) => {
+                complaints.push(error.to_string());
+                None
+            }
+            Ok(page) => page,
+        };
         rows.push(table_row(id, row, page.as_ref()));
     }
     write_list(&list, folder, &rows).map_err(StoreError::at(&list))?;

@@ -9,7 +9,7 @@ use facetrack_assets::file::is_same;
 use facetrack_assets::replacement::Replacement;
 use facetrack_jobs::PROXY;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, check_room};
 use crate::run::worker;
 use crate::{output, program, table};
 
@@ -18,6 +18,9 @@ const SUFFIX: &str = "-proxy.webm";
 
 /// Beginning of WebM files (EBML, RFC 8794).
 const START: [u8; 4] = [0x1a, 0x45, 0xdf, 0xa3];
+
+/// Bytes that a disk with less room for a copy lacks. Our choice: the worker writes less at once.
+const ROOM: u64 = 1 << 20;
 
 /// Writes a copy of `video` next to `page`, and returns its path.
 ///
@@ -36,11 +39,14 @@ pub(crate) fn write(video: &Path, page: &Path) -> Result<PathBuf, Box<dyn Error>
     output::print_line(format_args!("Writing {} …", copy.display()))?;
     let replacement = Replacement::begin(&copy).map_err(StoreError::at(&copy))?;
     let mut command = program::command(worker::program());
-    command.arg(PROXY).arg(source).stdout(replacement.file()?);
+    let file = replacement.file().map_err(StoreError::at(&copy))?;
+    command.arg(PROXY).arg(source).stdout(file);
     let ended = command
         .output()
         .map_err(|error| worker::not_started(&error))?;
     if !ended.status.success() {
+        let folder = copy.parent().filter(|it| !it.as_os_str().is_empty());
+        check_room(folder.unwrap_or(Path::new(".")), ROOM)?;
         let said = String::from_utf8_lossy(&ended.stderr);
         let reason = said.lines().last().unwrap_or("the worker died");
         return Err(at(format!("it cannot be copied: {reason}")).into());

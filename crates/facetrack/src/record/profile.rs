@@ -83,6 +83,13 @@ impl BlendshapeProfile {
         Ok(Self::Custom(keys))
     }
 
+    /// The exported channels in order, of those with these names.
+    pub fn channels(&self, names: &[String]) -> Vec<String> {
+        let channels = self.apply(names, &vec![0.0; names.len()]);
+        let channels = channels.into_iter().flat_map(IndexMap::into_keys);
+        channels.map(Cow::into_owned).collect()
+    }
+
     /// The exported channels of one face in order, of those with these names and values; `None` if
     /// there are none. Values that are not finite are left out.
     pub(crate) fn apply<'a>(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::{Replay, ReplayError};
 use crate::model::ModelFile;
@@ -106,10 +106,20 @@ impl<S> Replay<S> {
         &self.index.source.engine
     }
 
+    /// Properties of `trackjsonsink` that affect the record, with their values.
+    pub fn options(&self) -> &Map<String, Json> {
+        &self.index.head.options
+    }
+
+    /// Properties of `facetrack` that affect the results and were set explicitly, with their values.
+    pub fn facetrack_options(&self) -> &Map<String, Json> {
+        &self.index.head.facetrack_options
+    }
+
     /// Returns the rule for the numbers of missing frames.
     pub fn filling(&self) -> Filling {
         let head = &self.index.head;
-        let option = |name| head.options.get(name);
+        let option = |name| self.options().get(name);
         if option("fill-gaps").and_then(Json::as_bool) == Some(false) {
             Filling::Never
         } else if head.is_first_schema() {
