@@ -50,6 +50,9 @@ const ANALYTICS_PIECES: &str = "analytics-pieces";
 /// Field: true if a shot begins at the frame.
 const CUT: &str = "cut";
 
+/// Field: true if the frame repeats the picture of the frame before.
+const REPEATED: &str = "repeated";
+
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
 pub enum FaceTrackMeta {}
@@ -198,6 +201,9 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
     if report.cut {
         record.set(CUT, true);
     }
+    if report.repeated {
+        record.set(REPEATED, true);
+    }
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
     record.set("execution-provider", source.execution_provider.as_str());
@@ -253,6 +259,7 @@ fn report_from_structure(
         height,
         status: record.named("status")?,
         cut: record.optional(CUT, Fields::get)?.unwrap_or_default(),
+        repeated: record.optional(REPEATED, Fields::get)?.unwrap_or_default(),
         faces,
         source: Arc::new(source),
     })

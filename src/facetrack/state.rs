@@ -385,6 +385,7 @@ impl State {
             height,
             status,
             cut: false,
+            repeated: false,
             faces: Vec::new(),
             source: self.engine.analyzer.source().clone(),
         };

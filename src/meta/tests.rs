@@ -175,6 +175,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
             false => FrameStatus::Tracked,
         },
         cut: faces.len() == 1,
+        repeated: faces.len() == 2,
         faces,
         source: source(),
     }

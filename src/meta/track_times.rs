@@ -88,6 +88,7 @@ mod tests {
             height: 48,
             status: FrameStatus::Tracked,
             cut: false,
+            repeated: false,
             faces: faces.iter().map(tracked).collect(),
             source: Arc::new(ReportSource::default()),
         }

@@ -23,6 +23,7 @@ pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameR
             false => FrameStatus::Tracked,
         },
         cut: false,
+        repeated: false,
         faces,
         source: Arc::new(ReportSource {
             engine: "handmade".into(),

@@ -543,6 +543,7 @@ fn report(
             FrameStatus::Tracked
         },
         cut: false,
+        repeated: false,
         faces,
         source,
     }

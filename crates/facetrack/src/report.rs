@@ -25,6 +25,8 @@ pub struct FrameReport {
     pub status: FrameStatus,
     /// True if the frame is the first one of a shot after a hard cut.
     pub cut: bool,
+    /// True if the frame repeats the picture of the frame before.
+    pub repeated: bool,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,
     /// The engine and models of the report; shared by all frames of a stream.

@@ -21,6 +21,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
             FrameStatus::Tracked
         },
         cut: false,
+        repeated: false,
         faces,
         source: Arc::default(),
     }

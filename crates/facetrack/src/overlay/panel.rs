@@ -244,6 +244,7 @@ mod tests {
             height: 360,
             status: FrameStatus::Tracked,
             cut: false,
+            repeated: false,
             faces: Vec::new(),
             source: Arc::new(source),
         };

@@ -192,6 +192,7 @@ fn report(faces: Vec<Observation>) -> FrameReport {
         height: 120,
         status: FrameStatus::Tracked,
         cut: false,
+        repeated: false,
         faces: faces.map(|(face, id)| TrackedFace { id, face }).collect(),
         source: Arc::new(ReportSource {
             engine: "an engine".to_owned(),

@@ -15,6 +15,8 @@ pub struct FrameRecord<'a> {
     pub status: FrameStatus,
     /// See [`FrameReport::cut`](crate::report::FrameReport::cut).
     pub cut: bool,
+    /// See [`FrameReport::repeated`](crate::report::FrameReport::repeated).
+    pub repeated: bool,
     /// Faces in any order; those without a finite position are left out.
     pub faces: &'a [TrackedFace],
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
@@ -31,6 +33,7 @@ impl<'a> FrameRecord<'a> {
             pts,
             status: report.status,
             cut: report.cut,
+            repeated: report.repeated,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),
@@ -43,6 +46,7 @@ impl<'a> FrameRecord<'a> {
             pts,
             status,
             cut: false,
+            repeated: false,
             faces: &[],
             size: None,
             engine: None,

@@ -31,6 +31,7 @@ fn report(status: FrameStatus, faces: Vec<TrackedFace>) -> FrameReport {
         height: 360,
         status,
         cut: false,
+        repeated: false,
         faces,
         source: Arc::new(ReportSource::default()),
     }
