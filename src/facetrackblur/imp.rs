@@ -8,7 +8,8 @@
  * the face mesh (#GstFaceTrackBlur:shape), with a margin.
  *
  * Held and predicted faces are covered too. A face that is lost is covered for
- * #GstFaceTrackBlur:hold seconds, in an area that grows by the speed that the face had. Frames that
+ * #GstFaceTrackBlur:hold seconds, in an area that grows by the largest speed that the face had
+ * lately. Frames that
  * were not analysed follow #GstFaceTrackBlur:unknown: by default, the faces of earlier frames are
  * covered, and the whole frame becomes black if there was no analysed frame within the hold. So
  * frames without facetrack's metadata are black. If a frame with faces cannot be written to, the

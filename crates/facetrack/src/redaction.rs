@@ -3,7 +3,7 @@
 //!
 //! A face is covered where its frame has it, also if it was held or predicted there. A face that is
 //! not in a frame any more is covered for [`Settings::hold`], in an area that grows in all
-//! directions by the speed that the face had. A hard cut does not end this, because a flash can
+//! directions by the largest speed that the face had lately. A hard cut does not end this, because a flash can
 //! look like one. Frames that were not analysed follow [`Unknown`].
 //!
 //! Regions are convex polygons; [`Overlay::redact`](crate::overlay::Overlay::redact) covers them.
@@ -16,7 +16,7 @@ use std::time::Duration;
 use smart_default::SmartDefault;
 
 use crate::geometry::Point;
-use crate::motion::Motion;
+use crate::motion::{Motion, PictureClock};
 use crate::observation::{Observation, Origin};
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 use crate::words::choices;
@@ -104,6 +104,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Redactor {
     faces: BTreeMap<u32, Known>,
+    pictures: PictureClock,
     /// Time of the last analysed frame.
     analyzed: Option<Duration>,
 }
@@ -117,8 +118,12 @@ impl Redactor {
         time: Duration,
         settings: &Settings,
     ) -> Cover {
+        let picture = match report {
+            Some(report) if report.repeated => self.pictures.repeat(time),
+            _ => self.pictures.show(time),
+        };
         for face in report.into_iter().flat_map(|report| &report.faces) {
-            self.see(face, time, settings);
+            self.see(face, [time, picture], settings);
         }
         self.faces
             .retain(|_, known| is_recent(known.seen, time, settings));
@@ -129,18 +134,19 @@ impl Redactor {
         }
         let covered = self.faces.values();
         let covered = covered.filter(|known| !settings.keep.contains(&known.region.id));
-        Cover::Regions(covered.map(|known| known.at(time)).collect())
+        Cover::Regions(covered.map(|known| known.at(picture)).collect())
     }
 
-    /// Takes note of a face. One without a finite position keeps its last one.
-    fn see(&mut self, tracked: &TrackedFace, time: Duration, settings: &Settings) {
+    /// Takes note of a face in a frame, whose own time and the time of its picture are given. A face
+    /// without a finite position keeps its last one.
+    fn see(&mut self, tracked: &TrackedFace, [time, picture]: [Duration; 2], settings: &Settings) {
         let TrackedFace { id, face } = tracked;
         if !has_position(face) {
             return;
         }
         let before = self.faces.get(id).and_then(|known| known.motion);
         let motion = if is_measured(face) {
-            Some(Motion::measured(before.as_ref(), face, time))
+            Some(Motion::measured(before.as_ref(), face, picture))
         } else {
             before
         };
@@ -169,11 +175,9 @@ impl Redactor {
 }
 
 impl Known {
-    /// The area that the face may have reached.
-    fn at(&self, time: Duration) -> Region {
-        let motion = self.motion.as_ref();
-        let moved = motion.and_then(|motion| motion.going_on(motion.elapsed(time)));
-        let distance = moved.map_or(0.0, |by| Point::default().distance(by));
+    /// The area that the face may have reached in the picture at a time.
+    fn at(&self, picture: Duration) -> Region {
+        let distance = self.motion.map_or(0.0, |motion| motion.reach(picture));
         Region {
             outline: outline::grown(&self.region.outline, distance),
             ..self.region.clone()
