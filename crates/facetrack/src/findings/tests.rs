@@ -94,6 +94,19 @@ fn a_jump_is_relative_to_size_and_earlier_motion() {
 }
 
 #[test]
+fn a_face_in_repeated_pictures_does_not_jump() {
+    let jumps = |is_repeated: fn(u16) -> bool| {
+        let mut steps = frames(60, |number| vec![face(1, f32::from(number / 5) * 40.0)]);
+        for (number, frame) in std::iter::zip(1.., &mut steps) {
+            frame.repeated = is_repeated(number);
+        }
+        !findings(&steps).is_empty()
+    };
+    assert!(!jumps(|number| !number.is_multiple_of(5)));
+    assert!(jumps(|_| false), "the case shows nothing");
+}
+
+#[test]
 fn a_box_that_changes_its_size_at_once_jumps() {
     let mut grown = two_halves(1, 100.0);
     for frame in &mut grown[30..] {
