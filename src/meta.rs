@@ -53,6 +53,9 @@ const CUT: &str = "cut";
 /// Field: extent of the search for faces.
 const SEARCH: &str = "search";
 
+/// Field: true if the frame repeats the picture of the frame before.
+const REPEATED: &str = "repeated";
+
 /// The metadata; see the module's documentation for its layout.
 #[derive(Debug)]
 pub enum FaceTrackMeta {}
@@ -202,6 +205,9 @@ fn write(record: &mut gst::StructureRef, report: &FrameReport) {
         record.set(CUT, true);
     }
     record.set(SEARCH, report.search.to_string());
+    if report.repeated {
+        record.set(REPEATED, true);
+    }
     record.set("engine", source.engine.as_str());
     record.set("device", source.device.as_str());
     record.set("execution-provider", source.execution_provider.as_str());
@@ -260,6 +266,7 @@ fn report_from_structure(
         status,
         cut: record.optional(CUT, Fields::get)?.unwrap_or_default(),
         search: search.unwrap_or_else(|| SearchExtent::of(status, &faces)),
+        repeated: record.optional(REPEATED, Fields::get)?.unwrap_or_default(),
         faces,
         source: Arc::new(source),
     })

@@ -70,6 +70,7 @@ fn written(reports: &[(Option<u64>, FrameReport)]) -> Vec<u8> {
             pts: *pts,
             status: report.status,
             cut: report.cut,
+            repeated: report.repeated,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),

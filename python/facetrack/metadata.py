@@ -247,6 +247,7 @@ class Record:
 
     status: tracked, no-face, skipped, gap or error
     cut: Whether it is the first frame of a shot after a hard cut.
+    repeated: Whether it repeats the picture of the frame before.
     engine: The engine that analysed it.
     device: Where that ran: cpu or cuda:<number>.
     width: Width of the analysed frame, px.
@@ -257,6 +258,7 @@ class Record:
 
     status: str
     cut: bool
+    repeated: bool
     engine: str
     device: str
     width: int
@@ -302,6 +304,7 @@ def _record(buffer: Gst.Buffer, structure: Gst.Structure, caps: Gst.Caps | None,
     record = Record(
         status=structure.get_value("status"),
         cut=bool(structure.get_value("cut")),
+        repeated=bool(structure.get_value("repeated")),
         engine=structure.get_value("engine"),
         device=structure.get_value("device"),
         width=structure.get_value("width"),

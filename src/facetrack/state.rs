@@ -281,7 +281,7 @@ impl State {
         let timestamp = self.segment.to_stream_time(buffer.pts()).or(buffer.pts());
         let time = self.clock.next(timestamp.map(Duration::from), self.period);
         let cut = with_frame(&frame, time, |frame| {
-            Ok(self.engine.analyzer.begin_frame(&frame.image))
+            Ok(self.engine.analyzer.begin_frame(frame))
         })?;
         let candidate = Candidate {
             time,
@@ -293,7 +293,9 @@ impl State {
         };
         let decision = lock(schedule).decide(&self.engine.plan.live.schedule, &candidate);
         if decision == Decision::Hold {
-            let outline = with_frame(&frame, time, |frame| Ok(frame.outline()));
+            let outline = with_frame(&frame, time, |frame| {
+                Ok(self.engine.analyzer.outline(frame))
+            });
             return outline.map(Work::Hold);
         }
         Ok(Work::Detect {
@@ -391,6 +393,7 @@ impl State {
             status,
             cut: false,
             search: SearchExtent::None,
+            repeated: false,
             faces: Vec::new(),
             source: self.engine.analyzer.source().clone(),
         };

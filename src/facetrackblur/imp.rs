@@ -8,7 +8,8 @@
  * the face mesh (#GstFaceTrackBlur:shape), with a margin.
  *
  * Held and predicted faces are covered too. A face that is lost is covered for
- * #GstFaceTrackBlur:hold seconds, in an area that grows by the speed that the face had. A frame
+ * #GstFaceTrackBlur:hold seconds, in an area that grows by the largest speed that the
+ * face had lately. A frame
  * that may show other faces becomes black, and a warning says why: it was not analysed or has no
  * readable metadata, facetrack found as many faces as it may report, or it left out faces that it
  * found. #GstFaceTrackBlur:unknown turns this off. If a frame cannot be written to, or the record

@@ -176,6 +176,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
         },
         cut: faces.len() == 1,
         search: SearchExtent::Whole,
+        repeated: faces.len() == 2,
         faces,
         source: source(),
     }

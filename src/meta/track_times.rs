@@ -89,6 +89,7 @@ mod tests {
             status: FrameStatus::Tracked,
             cut: false,
             search: SearchExtent::Whole,
+            repeated: false,
             faces: faces.iter().map(tracked).collect(),
             source: Arc::new(ReportSource::default()),
         }

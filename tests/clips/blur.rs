@@ -7,11 +7,13 @@ use std::path::Path;
 
 use crate::common;
 use crate::common::engine::{engine, look_at_rgb};
-use crate::common::frames::{self, CLIPS, Decoded};
+use crate::common::frames::{self, CLIPS, Decoded, PICTURES};
 use crate::common::player::folder;
 use facetrack::engine::insightface::Settings;
 use facetrack::engine::{Engine, EngineConfig, EngineKind};
 use facetrack::observation::Observation;
+use gst_check::Harness;
+use gstfacetrack::meta::FaceTrackMeta;
 
 /// Clips with one face or two in most frames, and modes.
 const CASES: [(&str, &str); 5] = [
@@ -107,5 +109,87 @@ fn covered_faces_are_neither_found_nor_recognised() {
         let most = covered.len() as f64 * MAX_FOUND;
         assert!(found.iter().all(|count| *count as f64 <= most), "{case}");
         assert!(closest < SAME_PERSON, "{case}");
+    }
+}
+
+/// Pictures per second, and those in which the face cannot be found.
+const RATE: usize = 15;
+const LOST: std::ops::Range<usize> = 12..20;
+
+/// Displacement of the face per picture, px.
+const STEP: usize = 20;
+
+/// Left edge of the face in a picture.
+fn left(picture: usize) -> usize {
+    40 + picture * STEP
+}
+
+/// A frame with the face before a grey wall. It is upside down where it cannot be found.
+fn picture_of(face: &Decoded, picture: usize) -> (Vec<u8>, [usize; 2]) {
+    let side = face.width;
+    let [width, height] = [left(LOST.end + 4) + side, 2 * side];
+    let mut pixels = vec![128; 3 * width * height];
+    let rows = pixels.chunks_mut(3 * width).skip(side / 2);
+    for (y, row) in rows.take(side).enumerate() {
+        let y = if LOST.contains(&picture) {
+            side - 1 - y
+        } else {
+            y
+        };
+        let part = &face.rgb[3 * side * y..][..3 * side];
+        row[3 * left(picture)..][..3 * side].copy_from_slice(part);
+    }
+    (pixels, [width, height])
+}
+
+/// The smallest covered part of the face while it is lost, if each picture is in so many frames, and
+/// the number of lost frames in which it is found nevertheless.
+fn cover(face: &Decoded, repeats: usize) -> (f64, usize) {
+    let mut harness = Harness::new_parse("facetrack engine=opencv-yunet ! facetrackblur mode=fill");
+    let (_, [width, height]) = picture_of(face, 0);
+    let fps = RATE * repeats;
+    harness.set_src_caps_str(&format!(
+        "video/x-raw,format=RGB,width={width},height={height},framerate={fps}/1"
+    ));
+    let (mut least, mut found) = (1.0_f64, 0);
+    for frame in 0..LOST.end * repeats {
+        let picture = frame / repeats;
+        let (pixels, _) = picture_of(face, picture);
+        let mut buffer = gst::Buffer::from_slice(pixels);
+        let pts = gst::ClockTime::from_nseconds((frame * 1_000_000_000 / fps) as u64);
+        buffer.get_mut().expect("the only reference").set_pts(pts);
+        let buffer = harness.push_and_pull(buffer).expect("it flows");
+        if LOST.contains(&picture) {
+            let report = FaceTrackMeta::from_buffer(&buffer).expect("a report");
+            found += usize::from(!report.faces.is_empty());
+            let map = buffer.map_readable().expect("pixels");
+            least = least.min(black(&map, width, (left(picture), face.width)));
+        }
+    }
+    (least, found)
+}
+
+/// Black part of the middle of a face, which is half as wide and high.
+fn black(pixels: &[u8], width: usize, (left, side): (usize, usize)) -> f64 {
+    let rows = pixels.chunks(3 * width).skip(side * 3 / 4).take(side / 2);
+    let middle = rows.flat_map(|row| row[3 * (left + side / 4)..][..3 * (side / 2)].chunks(3));
+    let count = middle.filter(|pixel| **pixel == [0; 3]).count();
+    count as f64 / (side / 2 * (side / 2)) as f64
+}
+
+#[test]
+fn a_face_that_is_lost_stays_covered_if_pictures_are_repeated() {
+    let Some(folder) = folder(EngineKind::OpenCvYunet) else {
+        return;
+    };
+    let crop = "videocrop left=130 right=202 top=5 bottom=327 ! videoscale \
+                ! video/x-raw,width=160,height=160,pixel-aspect-ratio=1/1";
+    let path = folder.join("media/skimage_astronaut.png");
+    let face = frames::decode(&path, &format!("{PICTURES} ! {crop}")).next();
+    let face = face.expect("a picture");
+    for repeats in [1, 2, 3, 5] {
+        let (least, found) = cover(&face, repeats);
+        assert_eq!(found, 0, "the face is not lost");
+        assert!(least >= 0.98, "{repeats} times: {least}");
     }
 }

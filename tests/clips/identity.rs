@@ -108,6 +108,46 @@ fn one_face_that_passes_has_one_id() {
 }
 
 #[test]
+fn repeated_pictures_do_not_change_ids() {
+    const PICTURES: usize = 10;
+    for kind in [
+        EngineKind::MediaPipe,
+        EngineKind::OpenCvHaar,
+        EngineKind::OpenCvYunet,
+        EngineKind::OpenCvYunetPyfeat,
+        EngineKind::OpenSeeFace,
+        EngineKind::InsightFace,
+    ] {
+        let Some(folder) = folder(kind) else {
+            continue;
+        };
+        let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], 160)];
+        // Two portraits per second, by a fifth of a portrait per picture.
+        let picture = |time: f64| (time * PICTURES as f64 + 0.01).floor() / PICTURES as f64;
+        let passes = |_: usize, time: f64| picture(time) * 2.0 / (ROOM - 1) as f64;
+        let properties = format!("engine={kind}");
+        for repeats in 1..=5 {
+            let rate = (PICTURES * repeats, 1);
+            let found = ids(&faces(&portraits, rate, passes, &properties));
+            assert_eq!(found, BTreeSet::from([1]), "{kind}, {repeats} times");
+        }
+    }
+    let Some(folder) = folder(EngineKind::OpenCvYunet) else {
+        return;
+    };
+    // Five pictures per second, by more than half a portrait per picture: only motion tells where.
+    let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], 160)];
+    let runs = |_: usize, time: f64| {
+        let picture = (time * 5.0 + 0.01).floor() / 5.0;
+        picture * picture
+    };
+    for fps in [5, 10, 15, 20, 25] {
+        let found = ids(&faces(&portraits, (fps, 1), runs, YUNET));
+        assert_eq!(found, BTreeSet::from([1]), "{fps} Hz");
+    }
+}
+
+#[test]
 fn a_face_that_openseeface_loses_is_found_in_the_same_frame() {
     let Some(folder) = folder(EngineKind::OpenSeeFace) else {
         return;

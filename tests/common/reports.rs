@@ -24,6 +24,7 @@ pub fn report_of((width, height): (u32, u32), faces: Vec<TrackedFace>) -> FrameR
         },
         cut: false,
         search: SearchExtent::Whole,
+        repeated: false,
         faces,
         source: Arc::new(ReportSource {
             engine: "handmade".into(),

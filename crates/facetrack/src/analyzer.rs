@@ -2,7 +2,7 @@
 //! Analyses frames: finds faces, assigns identities, selects faces, smooths landmarks and completes
 //! the faces.
 //!
-//! [`Analyzer::begin_frame`] looks for a hard cut, and [`Analyzer::find`] for faces.
+//! [`Analyzer::begin_frame`] looks for a hard cut and for a repeated picture, and [`Analyzer::find`] for faces.
 //! [`Analyzer::complete`] needs the frames in order, but not their pixels: all that it needs of a
 //! frame is in [`Detections`]. So more frames may be searched before a frame is completed:
 //! [`Workers`](super::workers::Workers) do so in parallel if [`Finder::is_independent`].
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
 use super::blendshape::Blendshapes;
-use super::cuts::{CutDetector, OnCut};
+use super::cuts::{Change, CutDetector, OnCut};
 use super::device::Placement;
 use super::engine::{
     Context, Engine, EngineConfig, EngineError, EngineInfo, EngineKind, Finder, Found, Frame,
@@ -24,8 +24,7 @@ use super::engine::{
 };
 use super::gain::Gains;
 use super::geometry::Point;
-use super::image::ImageView;
-use super::motion::{self, Motion};
+use super::motion::{self, Motion, PictureClock};
 use super::neutral::{NeutralPose, NeutralSettings};
 use super::observation::{Observation, Origin};
 use super::profile::{Profile, Stage};
@@ -96,6 +95,7 @@ pub struct Analyzer {
     /// Memory of each selected face that the tracker follows.
     memories: HashMap<u32, Memory>,
     cuts: CutDetector,
+    pictures: PictureClock,
     /// The frame that was begun.
     beginning: Beginning,
     /// The shot of the last completed frame.
@@ -111,8 +111,20 @@ pub struct Analyzer {
 struct Beginning {
     /// Hard cuts before the frame. Numbers outlive frames that cannot be searched.
     shot: u64,
-    /// Time that the search for a cut took.
+    /// Time since the first frame with the picture; see [`FrameOutline::picture_time`].
+    repeated_for: Duration,
+    /// Time that the comparison with the frame before took.
     cost: Duration,
+}
+
+impl Beginning {
+    /// The outline of `frame`, which was begun.
+    fn outline(&self, frame: &Frame<'_>) -> FrameOutline {
+        FrameOutline {
+            picture_time: frame.time.saturating_sub(self.repeated_for),
+            ..frame.outline()
+        }
+    }
 }
 
 /// Memory of a face.
@@ -160,7 +172,7 @@ impl DetectJob {
         let find = || finder.find(frame, &self.thresholds);
         let found = self.profile.time_search(find)?;
         Ok(Detections {
-            frame: frame.outline(),
+            frame: self.beginning.outline(frame),
             found,
             source: self.source,
             shot: self.beginning.shot,
@@ -187,6 +199,7 @@ impl Analyzer {
             selector: Selector::default(),
             memories: HashMap::new(),
             cuts: CutDetector::default(),
+            pictures: PictureClock::default(),
             beginning: Beginning::default(),
             shot: 0,
             last_faces: None,
@@ -236,7 +249,7 @@ impl Analyzer {
     /// # Errors
     /// Returns the errors of the engine. The tracked faces are kept.
     pub fn analyze(&mut self, frame: &Frame<'_>) -> Result<FrameReport, EngineError> {
-        self.begin_frame(&frame.image);
+        self.begin_frame(frame);
         let found = self.find(frame)?;
         self.complete(found)
     }
@@ -244,18 +257,26 @@ impl Analyzer {
     /// Begins the next frame. Returns true if it is the first frame of a shot after a hard cut.
     /// Such a frame is analysed, because there are no faces to hold. Frames are begun in their
     /// order, before they are searched or held.
-    pub fn begin_frame(&mut self, image: &ImageView<'_>) -> bool {
+    pub fn begin_frame(&mut self, frame: &Frame<'_>) -> bool {
         let start = Instant::now();
-        let cut = match self.tuning.on_cut {
-            OnCut::Reset => self.cuts.is_cut(image),
-            OnCut::Ignore => false,
-        };
+        let change = self.cuts.change(&frame.image, self.tuning.on_cut);
+        let cut = change == Change::Cut;
         if cut {
             self.engine.finder.reset();
         }
         self.beginning.shot += u64::from(cut);
+        let picture = match change {
+            Change::Repeat => self.pictures.repeat(frame.time),
+            Change::Picture | Change::Cut => self.pictures.show(frame.time),
+        };
+        self.beginning.repeated_for = frame.time - picture;
         self.beginning.cost = start.elapsed();
         cut
+    }
+
+    /// The outline of `frame`, which was begun last, for [`Analyzer::hold`].
+    pub fn outline(&self, frame: &Frame<'_>) -> FrameOutline {
+        self.beginning.outline(frame)
     }
 
     /// Finds the faces in a frame.
@@ -302,7 +323,7 @@ impl Analyzer {
         let Found { faces, mut search } = detections.found;
         let found = faces.len();
         let (ids, faces) = profile.time(Stage::Track, || {
-            let ids = self.tracker.assign(&faces, frame.time);
+            let ids = self.tracker.assign(&faces, frame.picture_time);
             self.forget_ended();
             let known = std::iter::zip(ids, faces).filter_map(|(id, face)| Some((id?, face)));
             let (ids, faces) = known.unzip();
@@ -317,7 +338,7 @@ impl Analyzer {
             .collect();
         profile.time(Stage::Smooth, || self.smooth(&mut faces, frame.time));
         profile.time(Stage::Complete, || self.complete_faces(&mut faces, frame))?;
-        self.update_motion(&faces, frame.time);
+        self.update_motion(&faces, frame.picture_time);
         self.last_faces = Some(faces.clone());
         self.shot = detections.shot;
         profile.add(Stage::Total, detections.cost + start.elapsed());
@@ -336,7 +357,7 @@ impl Analyzer {
             let mut faces = self.last_faces.clone().unwrap_or_default();
             for TrackedFace { id, face } in &mut faces {
                 face.origin = Origin::Held;
-                if let Some(by) = self.predicted_displacement(*id, frame.time) {
+                if let Some(by) = self.predicted_displacement(*id, frame.picture_time) {
                     motion::displace(face, by);
                     face.origin = Origin::Predicted;
                 }
@@ -390,6 +411,7 @@ impl Analyzer {
     /// assigned again.
     pub fn take_over_from(&mut self, before: &mut Self) {
         self.cuts = std::mem::take(&mut before.cuts);
+        self.pictures = before.pictures;
         before.reset();
         self.left = before.take_left();
         self.tracker.continue_after(&before.tracker);
@@ -552,6 +574,7 @@ fn report(
         },
         cut: false,
         search: SearchExtent::None,
+        repeated: frame.picture_time < frame.time,
         faces,
         source,
     }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Finds hard cuts between shots, frame by frame, from a few thousand samples of each frame.
+//! Finds hard cuts between shots and repeated pictures, frame by frame, from a few thousand samples of
+//! each frame.
 //!
-//! A frame is compared with the last one that shows something. Frames of one color and flashes show
+//! For cuts, a frame is compared with the last one that shows something. Frames of one color and flashes show
 //! nothing, so they are passed over. The comparison ignores brightness and finds the best
 //! displacement, so fades and pans do not count as cuts. All thresholds were chosen with one half
 //! of a set of clips and checked with the other half: `docs/decisions/cuts.md`.
 
 mod likeness;
+mod repeats;
 mod sketch;
 
 use std::collections::VecDeque;
 
 use self::likeness::{Changes, is_screen_in_use, similarity};
+use self::repeats::Repeats;
 use self::sketch::Sketch;
 use super::image::ImageView;
 use crate::words::choices;
@@ -67,9 +70,21 @@ const CONTRAST_DECAY: f32 = 0.93;
 /// Maximum number of frames of a flash.
 const FLASH_FRAMES: usize = 4;
 
-/// Finds the first frames of shots.
+/// The change from a frame to the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Another picture of the shot.
+    Picture,
+    /// The same picture, which may have been encoded again.
+    Repeat,
+    /// The first picture of a shot after a hard cut.
+    Cut,
+}
+
+/// Finds the first frames of shots and repeated pictures.
 #[derive(Debug, Default)]
 pub struct CutDetector {
+    repeats: Repeats,
     /// The last frame that shows something.
     shown: Option<Sketch>,
     /// The frame before, if it shows nothing.
@@ -103,12 +118,24 @@ impl Verdict {
 }
 
 impl CutDetector {
-    /// Returns true if the next frame is the first one of a shot after a hard cut.
-    pub fn is_cut(&mut self, image: &ImageView<'_>) -> bool {
+    /// The change to the next frame.
+    pub fn change(&mut self, image: &ImageView<'_>, on_cut: OnCut) -> Change {
         // Without memory for the frame, its analysis fails.
         let Ok(sketch) = Sketch::of(image) else {
-            return false;
+            return Change::Picture;
         };
+        let is_repeat = self.repeats.is_repeat(&sketch);
+        if on_cut == OnCut::Reset && self.is_cut(sketch) {
+            return Change::Cut;
+        }
+        if is_repeat {
+            return Change::Repeat;
+        }
+        Change::Picture
+    }
+
+    /// Returns true if the next frame is the first one of a shot after a hard cut.
+    fn is_cut(&mut self, sketch: Sketch) -> bool {
         let changes_from = |before| Changes::between(before, &sketch);
         let changes = self.shown.as_ref().map(changes_from);
         let step = self.blank.as_ref().map(changes_from).or(changes);

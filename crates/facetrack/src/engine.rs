@@ -26,6 +26,7 @@ pub mod eos;
 pub mod insightface;
 #[doc(hidden)]
 pub mod jaw;
+mod last_search;
 #[cfg(feature = "mediapipe")]
 #[doc(hidden)]
 pub mod mediapipe;
@@ -295,6 +296,7 @@ impl Frame<'_> {
             stored_size: self.image.stored_size(),
             column_scale: self.image.column_scale(),
             time: self.time,
+            picture_time: self.time,
         }
     }
 }
@@ -310,6 +312,9 @@ pub struct FrameOutline {
     pub column_scale: f64,
     /// See [`Frame::time`].
     pub time: Duration,
+    /// Time of the frame's picture: earlier than `time` if the frame repeats the picture of the frame
+    /// before. A picture that is repeated for more than half a second counts as a scene at rest.
+    pub picture_time: Duration,
 }
 
 impl FrameOutline {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use self::face::Face;
 use crate::geometry::Rect;
+use crate::motion::PictureClock;
 use crate::observation::Observation;
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 use crate::schedule::NOMINAL_PERIOD;
@@ -104,6 +105,9 @@ struct Log {
 #[derive(Debug)]
 pub struct Findings {
     log: Log,
+    pictures: PictureClock,
+    /// Time of the picture of the last frame.
+    picture: Duration,
     /// Faces that are seen, or may still return.
     faces: BTreeMap<u32, Face>,
     /// Successive frames with the status `error` or `gap`.
@@ -123,6 +127,8 @@ impl Findings {
                 found: Vec::new(),
                 period: period.unwrap_or(NOMINAL_PERIOD),
             },
+            pictures: PictureClock::default(),
+            picture: Duration::ZERO,
             faces: BTreeMap::new(),
             lost: None,
             empty: None,
@@ -135,6 +141,10 @@ impl Findings {
     pub fn add(&mut self, number: u64, pts: Option<u64>, report: Option<&FrameReport>) {
         let time = pts.map_or_else(|| self.log.time_of(number), Duration::from_nanos);
         let at = Place { number, time };
+        self.picture = match report {
+            Some(report) if report.repeated => self.pictures.repeat(time),
+            _ => self.pictures.show(time),
+        };
         let status = report.map_or(FrameStatus::Skipped, |report| report.status);
         self.note_status(status, at);
         let Some(report) = report else {
@@ -194,7 +204,7 @@ impl Findings {
         let mut continues = false;
         for (id, face) in &faces {
             if let Some(known) = self.faces.get_mut(id) {
-                known.see(*id, face, at, &mut self.log);
+                known.see(*id, face, (at, self.picture), &mut self.log);
                 continues = true;
             } else {
                 continues |= self.begin(*id, &faces, at);
@@ -209,7 +219,7 @@ impl Findings {
         let face = faces[&id];
         let ended = self.faces.iter().filter(|(known, it)| {
             let is_recent = at.time.saturating_sub(it.seen.last.time) <= RENAMED;
-            !faces.contains_key(known) && is_recent && it.is_near(face, at.time)
+            !faces.contains_key(known) && is_recent && it.is_near(face, self.picture)
         });
         let latest = ended.max_by_key(|(_, it)| it.seen.last);
         let first = latest.map(|(old, it)| (*old, it.seen.last));
@@ -219,7 +229,8 @@ impl Findings {
             self.log.add(FindingKind::IdChange, Some(id), run, text);
         }
         let is_new = self.analyzed.is_some();
-        self.faces.insert(id, Face::new(face, at, is_new));
+        self.faces
+            .insert(id, Face::new(face, (at, self.picture), is_new));
         first.is_some()
     }
 
@@ -227,7 +238,7 @@ impl Findings {
     fn note_swaps(&mut self, faces: &Faces<'_>, at: Place) {
         let jumps = |id, to| {
             let known = self.faces.get(&id);
-            known.is_some_and(|known| known.jumps_to(faces[&to], at.time))
+            known.is_some_and(|known| known.jumps_to(faces[&to], self.picture))
         };
         let moved: Vec<u32> = faces.keys().copied().filter(|id| jumps(*id, *id)).collect();
         let pairs = moved
@@ -240,7 +251,7 @@ impl Findings {
                 .add(FindingKind::IdSwap, Some(a), Run::at(at), text);
             for id in [a, b] {
                 let known = self.faces.entry(id);
-                known.and_modify(|it| it.restart(faces[&id], at.time));
+                known.and_modify(|it| it.restart(faces[&id], self.picture));
             }
         }
     }

@@ -1,13 +1,48 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Motion at constant velocity.
 //!
-//! [`Motion`] takes the velocity of a face from its last two measurements. The tracker predicts
-//! where boxes overlap, and the analyzer predicts the faces of frames that are not analysed.
+//! [`Motion`] takes the velocity of a face from its last measurements in different pictures. The
+//! tracker predicts where boxes overlap, the analyzer predicts the faces of frames that are not
+//! analysed, and the redaction covers the places that a lost face may have reached.
+//!
+//! A frame may repeat the picture of the frame before: cameras in low light, network streams and
+//! conversions of the frame rate repeat frames. All times here are those of pictures, which
+//! [`PictureClock`] derives from the times of frames.
 
 use std::time::Duration;
 
 use super::geometry::Point;
 use super::observation::Observation;
+
+/// Minimum time between the measurements of a velocity. It is less than a period at 30 frames per
+/// second. In a shorter time, timestamps jitter, and boxes move by errors of the engine. Our choice.
+const MIN_TIME: Duration = Duration::from_millis(30);
+
+/// Maximum time for which a picture is repeated. One that stays for longer is a still picture, whose
+/// frames count like those of a scene at rest. Two frames per second are the fewest that a video
+/// should have for a face to be tracked.
+const MAX_REPEATED: Duration = Duration::from_millis(500);
+
+/// Converts times of frames to times of their pictures.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PictureClock {
+    /// Time of the first frame with the picture.
+    first: Duration,
+}
+
+impl PictureClock {
+    /// The time of the picture of a frame at `time`, which is new.
+    pub(crate) fn show(&mut self, time: Duration) -> Duration {
+        self.first = time;
+        time
+    }
+
+    /// The time of the picture of a frame at `time`, which repeats the one of the frame before. It is
+    /// not before `time` by more than [`MAX_REPEATED`].
+    pub(crate) fn repeat(&self, time: Duration) -> Duration {
+        self.first.max(time.saturating_sub(MAX_REPEATED)).min(time)
+    }
+}
 
 /// A constant velocity.
 #[derive(Debug, Clone, Copy)]
@@ -27,44 +62,106 @@ impl Velocity {
             self.displacement.y * fraction,
         )
     }
+
+    /// Speed, px/s; 0 if it is not finite.
+    fn speed(self) -> f32 {
+        let speed = Point::default().distance(self.displacement) / self.duration;
+        if speed.is_finite() { speed } else { 0.0 }
+    }
 }
 
-/// Motion of a face, from its last two measurements.
+/// The position of a face in a picture.
 #[derive(Debug, Clone, Copy)]
-pub struct Motion {
+struct Position {
     centroid: Point,
     time: Duration,
-    /// Velocity; `None` if the face was measured once, or twice at the same time.
+}
+
+/// The largest speed of a face in its last pictures.
+#[derive(Debug, Clone, Copy, Default)]
+struct LargestSpeed {
+    /// Largest speed since `since`, px/s.
+    current: f32,
+    /// Largest speed in the time before.
+    before: f32,
+    since: Duration,
+}
+
+impl LargestSpeed {
+    /// Adds the speed in the picture at `time`. A speed counts for at least [`MAX_REPEATED`], and for
+    /// no more than twice as long.
+    fn add(&mut self, speed: f32, time: Duration) {
+        let passed = time - self.since;
+        if passed >= MAX_REPEATED {
+            let is_recent = passed < 2 * MAX_REPEATED;
+            self.before = if is_recent { self.current } else { 0.0 };
+            (self.current, self.since) = (0.0, time);
+        }
+        self.current = self.current.max(speed);
+    }
+}
+
+/// Motion of a face, from its last measurements.
+#[derive(Debug, Clone, Copy)]
+pub struct Motion {
+    last: Position,
+    /// The position from which the next velocity is measured.
+    base: Position,
+    /// Velocity; `None` if the face was measured in one picture.
     velocity: Option<Velocity>,
+    speed: LargestSpeed,
 }
 
 impl Motion {
-    /// The motion of a face that is measured at `time`, and whose motion was `previous` before.
+    /// The motion of a face that is measured in the picture at `time`, and whose motion was
+    /// `previous` before. Another measurement in the same picture changes only the position.
     pub fn measured(previous: Option<&Self>, face: &Observation, time: Duration) -> Self {
         let centroid = face.centroid();
-        Self {
-            centroid,
-            time,
-            velocity: previous.and_then(|previous| previous.velocity_to(centroid, time)),
+        let last = Position { centroid, time };
+        let Some(previous) = previous.filter(|previous| previous.last.time <= time) else {
+            return Self {
+                last,
+                base: last,
+                velocity: None,
+                speed: LargestSpeed {
+                    since: time,
+                    ..LargestSpeed::default()
+                },
+            };
+        };
+        let motion = Self { last, ..*previous };
+        if previous.last.time == time {
+            return motion;
         }
+        motion.with_velocity()
+    }
+
+    /// Measures the velocity, if the time is long enough or none is known.
+    fn with_velocity(mut self) -> Self {
+        let duration = self.last.time - self.base.time;
+        if duration >= MIN_TIME || self.velocity.is_none() {
+            let (from, to) = (self.base.centroid, self.last.centroid);
+            self.velocity = Some(Velocity {
+                displacement: Point::new(to.x - from.x, to.y - from.y),
+                duration: duration.as_secs_f32(),
+            });
+        }
+        if duration >= MIN_TIME {
+            self.base = self.last;
+        }
+        let speed = self.velocity.map_or(0.0, Velocity::speed);
+        self.speed.add(speed, self.last.time);
+        self
     }
 
     /// The position at the last measurement.
     pub fn centroid(&self) -> Point {
-        self.centroid
+        self.last.centroid
     }
 
     /// Time since the last measurement.
     pub fn elapsed(&self, time: Duration) -> Duration {
-        time.saturating_sub(self.time)
-    }
-
-    fn velocity_to(&self, centroid: Point, time: Duration) -> Option<Velocity> {
-        let duration = time.checked_sub(self.time).filter(|it| !it.is_zero())?;
-        Some(Velocity {
-            displacement: Point::new(centroid.x - self.centroid.x, centroid.y - self.centroid.y),
-            duration: duration.as_secs_f32(),
-        })
+        time.saturating_sub(self.last.time)
     }
 
     /// Displacement of the face at `time` since the last measurement, px; `None` if the velocity is
@@ -81,6 +178,16 @@ impl Motion {
     /// unknown.
     pub fn going_on(&self, duration: Duration) -> Option<Point> {
         self.over(duration.as_secs_f32())
+    }
+
+    /// Maximum distance of the face at `time` from the last measurement, px, at the largest speed
+    /// that it had lately: it may have been slower in the last pictures, or these may be repeated
+    /// ones that are not known as such.
+    pub fn reach(&self, time: Duration) -> f32 {
+        let LargestSpeed {
+            current, before, ..
+        } = self.speed;
+        current.max(before) * self.elapsed(time).as_secs_f32()
     }
 
     fn over(&self, seconds: f32) -> Option<Point> {
@@ -139,6 +246,83 @@ mod tests {
             let first = Motion::measured(None, &face(start), ms(40));
             let motion = Motion::measured(Some(&first), &face(x), ms(time));
             assert_eq!(motion.displacement(ms(200)), None, "{x} {time}");
+        }
+    }
+
+    /// Motion of a face that moves by 10 px from picture to picture. Each item is the time of a frame
+    /// and the number of its picture.
+    fn steps(frames: &[(u64, u8)]) -> Motion {
+        let mut clock = PictureClock::default();
+        let (mut motion, mut last) = (None, None);
+        for (time, picture) in frames {
+            let time = if last.replace(*picture) == Some(*picture) {
+                clock.repeat(ms(*time))
+            } else {
+                clock.show(ms(*time))
+            };
+            let face = face(10.0 * f32::from(*picture));
+            motion = Some(Motion::measured(motion.as_ref(), &face, time));
+        }
+        motion.expect("a frame")
+    }
+
+    #[test]
+    fn repeated_pictures_do_not_slow_a_face_down() {
+        for repeats in 1..=5 {
+            let frames: Vec<_> = (0..6 * repeats)
+                .map(|n| (40 * n, (n / repeats) as u8))
+                .collect();
+            let motion = steps(&frames);
+            let next = ms(40 * 6 * repeats);
+            let step = motion.displacement(next).expect("a velocity").x;
+            assert!((step - 10.0).abs() < 1e-3, "{repeats}: {step}");
+            assert!((motion.reach(next) - 10.0).abs() < 1e-3, "{repeats}");
+        }
+        // 24 frames per second at 60: pictures are shown for two and three frames in turn.
+        let pulldown = steps(&[
+            (0, 0),
+            (17, 0),
+            (33, 1),
+            (50, 1),
+            (67, 1),
+            (83, 2),
+            (100, 2),
+        ]);
+        let step = pulldown.displacement(ms(117)).expect("a velocity").x;
+        assert!((6.0..14.0).contains(&step), "{step}");
+        assert!(pulldown.reach(ms(117)) >= 10.0);
+    }
+
+    #[test]
+    fn a_face_that_moves_again_after_a_still_picture_is_slow() {
+        let still = (0..250).map(|n| (40 * n, 0));
+        let motion = steps(&still.chain([(10_000, 1)]).collect::<Vec<_>>());
+        assert!(motion.reach(ms(10_040)) < 1.0, "{motion:?}");
+        let clock = PictureClock { first: ms(1000) };
+        for (time, want) in [
+            (1040, 1000),
+            (1500, 1000),
+            (1501, 1001),
+            (9000, 8500),
+            (900, 900),
+        ] {
+            assert_eq!(clock.repeat(ms(time)), ms(want), "{time}");
+        }
+    }
+
+    #[test]
+    fn times_that_jitter_do_not_make_a_face_fast() {
+        let motion = steps(&[(0, 0), (40, 1), (79, 2), (80, 3), (120, 4)]);
+        assert!(motion.reach(ms(160)) < 21.0, "{motion:?}");
+    }
+
+    #[test]
+    fn the_largest_speed_of_the_last_pictures_counts() {
+        let mut motion = steps(&[(0, 0), (40, 1)]);
+        for (time, want) in [(80, 10.0), (500, 10.0), (960, 10.0), (1500, 0.0)] {
+            motion = Motion::measured(Some(&motion), &face(10.0), ms(time));
+            let reach = motion.reach(ms(time + 40));
+            assert!((reach - want).abs() < 1e-3, "{time}: {reach}");
         }
     }
 

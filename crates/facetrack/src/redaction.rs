@@ -3,8 +3,8 @@
 //!
 //! A face is covered where its frame has it, also if it was held or predicted there. A face that is
 //! not in a frame any more is covered for [`Settings::hold`], in an area that grows in all
-//! directions by the speed that the face had. A hard cut does not end this, because a flash can
-//! look like one. Frames that may show further faces follow [`Unknown`].
+//! directions by the largest speed that the face had lately. A hard cut does not end this, because a
+//! flash can look like one. Frames that may show further faces follow [`Unknown`].
 //!
 //! Regions are convex polygons; [`Overlay::redact`](crate::overlay::Overlay::redact) covers them.
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 use smart_default::SmartDefault;
 
 use crate::geometry::Point;
-use crate::motion::Motion;
+use crate::motion::{Motion, PictureClock};
 use crate::observation::Observation;
 use crate::report::{FrameReport, SearchExtent, TrackedFace};
 use crate::words::choices;
@@ -107,6 +107,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Redactor {
     faces: BTreeMap<Key, Known>,
+    pictures: PictureClock,
 }
 
 impl Redactor {
@@ -118,10 +119,14 @@ impl Redactor {
         time: Duration,
         settings: &Settings,
     ) -> Cover {
+        let picture = match report {
+            Some(report) if report.repeated => self.pictures.repeat(time),
+            _ => self.pictures.show(time),
+        };
         let mut counts = BTreeMap::new();
         for TrackedFace { id, face } in report.into_iter().flat_map(|report| &report.faces) {
             let number = counts.entry(*id).or_insert(0);
-            self.see((*id, *number), face, time, settings);
+            self.see((*id, *number), face, [time, picture], settings);
             *number += 1;
         }
         self.faces
@@ -134,14 +139,21 @@ impl Redactor {
         Cover::Regions(covered.map(|known| known.at(time)).collect())
     }
 
-    /// Takes note of a face. One without a position keeps its last one.
-    fn see(&mut self, key: Key, face: &Observation, time: Duration, settings: &Settings) {
+    /// Takes note of a face in a frame, whose own time and the time of its picture are given. A face
+    /// without a position keeps its last one.
+    fn see(
+        &mut self,
+        key: Key,
+        face: &Observation,
+        [time, picture]: [Duration; 2],
+        settings: &Settings,
+    ) {
         if !has_extent(face) {
             return;
         }
         let before = self.faces.get(&key).and_then(|known| known.motion);
         let motion = if face.origin.is_measured() {
-            Some(Motion::measured(before.as_ref(), face, time))
+            Some(Motion::measured(before.as_ref(), face, picture))
         } else {
             before
         };
@@ -173,11 +185,10 @@ pub fn search_of(report: Option<&FrameReport>) -> SearchExtent {
 }
 
 impl Known {
-    /// The area that the face may have reached.
+    /// The area that the face may have reached at a time, also if the frame was wrongly taken for a
+    /// repeated picture.
     fn at(&self, time: Duration) -> Region {
-        let motion = self.motion.as_ref();
-        let moved = motion.and_then(|motion| motion.going_on(motion.elapsed(time)));
-        let distance = moved.map_or(0.0, |by| Point::default().distance(by));
+        let distance = self.motion.map_or(0.0, |motion| motion.reach(time));
         Region {
             outline: outline::grown(&self.region.outline, distance),
             ..self.region.clone()

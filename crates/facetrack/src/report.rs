@@ -27,6 +27,8 @@ pub struct FrameReport {
     pub cut: bool,
     /// Whether the faces are all faces that the engine can find in the frame.
     pub search: SearchExtent,
+    /// True if the frame repeats the picture of the frame before.
+    pub repeated: bool,
     /// Faces with their identities.
     pub faces: Vec<TrackedFace>,
     /// The engine and models of the report; shared by all frames of a stream.

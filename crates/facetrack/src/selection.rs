@@ -171,6 +171,7 @@ mod tests {
                 stored_size: [1000, 1000],
                 column_scale: 1.0,
                 time: Duration::from_millis(number * 1000 / FPS),
+                picture_time: Duration::from_millis(number * 1000 / FPS),
             };
             let ids: Vec<_> = seen.iter().map(|(id, ..)| *id).collect();
             let faces: Vec<_> = seen.iter().map(|(_, x, side)| face(*x, *side)).collect();
@@ -259,6 +260,7 @@ mod tests {
             stored_size: [1000, 1000],
             column_scale: 1.0,
             time: Duration::ZERO,
+            picture_time: Duration::ZERO,
         };
         let faces = [face(300.0, 200.0), face(900.0, 190.0)];
         let largest = by(Select::Largest);

@@ -55,8 +55,12 @@ impl TrackerConfig {
 pub(crate) struct IdTracker {
     config: TrackerConfig,
     tracks: Vec<Track>,
-    /// Boxes of the faces of the last frame that have no identity yet.
+    /// Time of the last picture.
+    picture: Option<Duration>,
+    /// Boxes of the faces of the last picture that have no identity yet.
     doubtful: Vec<Rect>,
+    /// The same of the picture before it.
+    doubtful_before: Vec<Rect>,
     ended: Vec<u32>,
     last_id: u32,
 }
@@ -112,12 +116,15 @@ impl IdTracker {
         }
     }
 
-    /// The identities of the `faces` of the next frame, at `time`, in their order. `None` for a new
-    /// face that overlaps a known one, until it is seen again, because it may be an error of the
-    /// engine.
+    /// The identities of the `faces` of the next frame, in their order. `time` is that of its picture,
+    /// which is the last one again if the frame repeats it. `None` for a new face that overlaps a
+    /// known one, until it is seen in another picture, because it may be an error of the engine.
     pub(crate) fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
-        for track in &mut self.tracks {
-            track.age += 1;
+        // The older pipeline counts repeated frames.
+        let counts = self.config.kind == TrackerKind::Centroid;
+        if self.picture.replace(time) != Some(time) || counts {
+            self.doubtful_before = std::mem::take(&mut self.doubtful);
+            self.skip(1);
         }
         let matches = match self.config.kind {
             TrackerKind::Centroid => centroid::matches(&self.tracks, faces, &self.config),
@@ -157,6 +164,7 @@ impl IdTracker {
     /// Ends all tracks. Identities continue from the last one.
     pub(crate) fn reset(&mut self) {
         self.doubtful.clear();
+        self.doubtful_before.clear();
         self.ended = self.tracks.drain(..).map(|track| track.id).collect();
     }
 
@@ -178,7 +186,7 @@ impl IdTracker {
         let is_doubtful = |(face, track): (&Observation, &Option<usize>)| {
             self.config.kind == TrackerKind::Iou
                 && track.is_none()
-                && iou::is_doubtful(&face.bbox, &known, &self.doubtful)
+                && iou::is_doubtful(&face.bbox, &known, &self.doubtful_before)
         };
         zip(faces, matches).map(is_doubtful).collect()
     }
@@ -519,6 +527,30 @@ mod tests {
         assert_eq!(ids(TrackerKind::Centroid, &frames)[1], [1, 2]);
         let mistakes = [&[100.0][..], pair, &[100.0], pair];
         assert_eq!(ids(TrackerKind::Iou, &mistakes)[3], [1]);
+    }
+
+    /// A person who walks by nearly a face per picture, is lost for seven pictures and passes another
+    /// one, and a mistake in one picture.
+    #[test]
+    fn iou_gives_the_same_ids_if_pictures_are_repeated() {
+        let picture = |picture: usize| match picture {
+            8..15 => vec![300.0],
+            20 => vec![100.0 + 35.0 * 20.0, 300.0, 320.0],
+            walk => vec![100.0 + 35.0 * walk as f32, 300.0],
+        };
+        let pictures: Vec<_> = (0..30).map(picture).collect();
+        let once: Vec<_> = pictures.iter().map(Vec::as_slice).collect();
+        let want = ids_at(12.0, TrackerConfig::default(), &once);
+        for repeats in 2..=5 {
+            let mut tracker = IdTracker::new(TrackerConfig::default());
+            for (number, (centers, want)) in (0u32..).zip(zip(&once, &want)) {
+                let time = Duration::from_secs_f64(f64::from(number) / 12.0);
+                for _ in 0..repeats {
+                    let ids = reported(tracker.assign(&row(centers), time));
+                    assert_eq!(&ids, want, "{repeats} times, {number}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Bench {
     /// Analyses or holds the next frame, as the schedule decides.
     fn next(&mut self) -> Result<FrameReport, EngineError> {
         let frame = self.frame(self.frames + 1);
-        let cut = self.analyzer.begin_frame(&frame.image);
+        let cut = self.analyzer.begin_frame(&frame);
         let candidate = Candidate {
             time: frame.time,
             arrival: None,
@@ -70,7 +70,7 @@ impl Bench {
                 let found = self.analyzer.find(&frame)?;
                 self.analyzer.complete(found)
             }
-            Decision::Hold => Ok(self.analyzer.hold(&frame.outline())),
+            Decision::Hold => Ok(self.analyzer.hold(&self.analyzer.outline(&frame))),
         }
     }
 
@@ -170,7 +170,7 @@ fn a_cut_waits_for_a_frame_that_can_be_searched() {
     assert_eq!([after[0].cut, after[1].cut], [true, false]);
     // A reset ends the shots before it.
     bench.pixels = scene(1);
-    bench.analyzer.begin_frame(&bench.frame(10).image);
+    bench.analyzer.begin_frame(&bench.frame(10));
     bench.analyzer.reset();
     assert!(!bench.reports(1)[0].cut);
 }
@@ -359,6 +359,46 @@ fn faces_between_inferences_move_on_where_that_is_wanted() {
         .map(|r| r.faces[0].face.origin)
         .collect();
     assert_eq!(origins, [Detected, Held], "nothing is known of a new face");
+}
+
+/// A bench whose frames show these scenes, and the reports.
+fn reports_of(mut bench: Bench, scenes: &[usize]) -> (Bench, Vec<FrameReport>) {
+    bench.analyzer.apply_settings(Tuning {
+        on_cut: OnCut::Ignore,
+        predict: true,
+        ..Tuning::default()
+    });
+    let report = |seed: &usize| {
+        bench.pixels = scene(*seed);
+        bench.next().expect("no failure")
+    };
+    let reports = scenes.iter().map(report).collect();
+    (bench, reports)
+}
+
+#[test]
+fn faces_between_inferences_stay_in_a_repeated_picture() {
+    let bench = Bench::new("face dx=0.01", Tuning::default()).every(2);
+    let (_, reports) = reports_of(bench, &[1, 2, 3, 3, 4, 5]);
+    let repeated: Vec<_> = reports.iter().map(|report| report.repeated).collect();
+    assert_eq!(repeated, [false, false, false, true, false, false]);
+    let x: Vec<_> = reports.iter().map(|it| it.faces[0].face.bbox.x).collect();
+    assert_eq!(x[3], x[2], "{x:?}");
+    assert!(x[5] > x[4], "{x:?}");
+}
+
+#[test]
+fn faces_do_not_age_in_repeated_pictures() {
+    let scenes: Vec<_> = (0..8).flat_map(|picture| [picture; 5]).collect();
+    let bench = Bench::new("face to=5", Tuning::default());
+    let (mut bench, _) = reports_of(bench, &scenes);
+    assert!(bench.analyzer.take_left().is_empty());
+    let (mut bench, _) = reports_of(bench, &[9]);
+    assert_eq!(bench.analyzer.take_left(), [1]);
+    // A picture that stays counts as a scene at rest.
+    let bench = Bench::new("face to=5", Tuning::default());
+    let (mut bench, _) = reports_of(bench, &[1; 30]);
+    assert_eq!(bench.analyzer.take_left(), [1]);
 }
 
 #[test]

@@ -55,6 +55,8 @@ const MIN_PART_PROFILE: f32 = 3.0;
 pub(super) struct Changes {
     /// Mean absolute change of the cells, in levels.
     pub mean: f32,
+    /// Largest change of a cell, in levels.
+    pub largest: f32,
     /// Part of the cells that change.
     pub changed: f32,
     /// Part of the cells that stay the same.
@@ -70,9 +72,11 @@ impl Changes {
         let count = after.levels.len() as f32;
         let pairs = before.levels.iter().zip(&after.levels);
         let differences = pairs.map(|(before, after)| after - before);
-        let (mut sum, mut gain, [mut changed, mut same, mut darker]) = (0.0, 0.0, [0_u32; 3]);
+        let [mut sum, mut largest, mut gain] = [0.0_f32; 3];
+        let [mut changed, mut same, mut darker] = [0_u32; 3];
         for difference in differences {
             sum += difference.abs();
+            largest = largest.max(difference.abs());
             gain += difference;
             changed += u32::from(difference.abs() > CHANGED);
             same += u32::from(difference.abs() <= SAME);
@@ -80,6 +84,7 @@ impl Changes {
         }
         Self {
             mean: sum / count,
+            largest,
             changed: changed as f32 / count,
             same: same as f32 / count,
             darker: darker as f32 / count,

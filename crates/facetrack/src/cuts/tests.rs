@@ -78,7 +78,7 @@ fn cuts(frames: &[Picture]) -> Vec<usize> {
     let mut detector = CutDetector::default();
     let is_cut = |picture: &Picture| {
         let codes: Vec<u8> = picture.iter().map(|level| (level * 255.0) as u8).collect();
-        detector.is_cut(&gray(&codes))
+        detector.is_cut(Sketch::of(&gray(&codes)))
     };
     let found: Vec<bool> = frames.iter().map(is_cut).collect();
     (0..frames.len()).filter(|at| found[*at]).collect()
@@ -171,10 +171,10 @@ fn a_detector_that_was_reset_compares_with_nothing() {
     let codes = [1, 2].map(|seed| scene(seed, 0).iter().map(|it| (it * 255.0) as u8).collect());
     let [first, second]: [Vec<u8>; 2] = codes;
     let mut detector = CutDetector::default();
-    assert!(!detector.is_cut(&gray(&first)));
+    assert!(!detector.is_cut(Sketch::of(&gray(&first))));
     detector.reset();
-    assert!(!detector.is_cut(&gray(&second)));
-    assert!(detector.is_cut(&gray(&first)));
+    assert!(!detector.is_cut(Sketch::of(&gray(&second))));
+    assert!(detector.is_cut(Sketch::of(&gray(&first))));
 }
 
 /// Pictures may be as small as a pixel.
@@ -184,7 +184,68 @@ fn any_size_can_be_compared() {
         let pixels = vec![77; width * height * 3];
         let image = ImageView::rgb(width, height, &pixels).unwrap();
         let mut detector = CutDetector::default();
-        assert!(!detector.is_cut(&image));
-        assert!(!detector.is_cut(&image), "{width}×{height}");
+        assert!(!detector.is_cut(Sketch::of(&image)));
+        assert!(!detector.is_cut(Sketch::of(&image)), "{width}×{height}");
     }
+}
+
+/// The changes to each of these frames.
+fn changes(frames: &[Picture], on_cut: OnCut) -> Vec<Change> {
+    let mut detector = CutDetector::default();
+    let change = |picture: &Picture| {
+        let codes: Vec<u8> = picture.iter().map(|level| (level * 255.0) as u8).collect();
+        detector.change(&gray(&codes), on_cut)
+    };
+    frames.iter().map(change).collect()
+}
+
+/// A picture with errors of an encoder, up to `most` of 1, in every 16th pixel.
+fn encoded(picture: &[f32], seed: u64, most: f32) -> Picture {
+    let mut numbers = Numbers(seed);
+    let mut error = || {
+        let is_wrong = numbers.below(16) == 0;
+        let error = most * (numbers.below(201) as f32 / 100.0 - 1.0);
+        if is_wrong { error } else { 0.0 }
+    };
+    let levels = picture
+        .iter()
+        .map(|level| (level + error()).clamp(0.0, 1.0));
+    levels.collect()
+}
+
+#[test]
+fn a_picture_that_is_shown_or_encoded_again_is_a_repeat() {
+    for (repeats, error) in [(2, 0.0), (5, 0.0), (2, 0.02), (5, 0.06)] {
+        // A pan by a fiftieth of the width per picture.
+        let frame = |n: usize| encoded(&scene(3, n / repeats * 4), n as u64, error);
+        let frames: Vec<_> = (0..12 * repeats).map(frame).collect();
+        for on_cut in [OnCut::Reset, OnCut::Ignore] {
+            // From the fifth picture on, the usual change is known.
+            let changes = changes(&frames, on_cut).split_off(4 * repeats);
+            for (n, change) in changes.into_iter().enumerate() {
+                let is_new = n.is_multiple_of(repeats);
+                let want = if is_new {
+                    Change::Picture
+                } else {
+                    Change::Repeat
+                };
+                assert_eq!(change, want, "{repeats} times, {error}: {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_change_and_pictures_of_nothing_are_no_repeats() {
+    let fade: Vec<_> = (0..60)
+        .map(|n| lit(&scene(3, 0), 0.4 + 0.01 * n as f32))
+        .collect();
+    let slow = changes(&fade, OnCut::Reset);
+    let repeats = slow.iter().filter(|it| **it == Change::Repeat).count();
+    assert!(
+        (20..50).contains(&repeats),
+        "every third picture is new: {slow:?}"
+    );
+    let black = changes(&even(0.0, 5), OnCut::Reset);
+    assert_eq!(black, [Change::Picture; 5]);
 }

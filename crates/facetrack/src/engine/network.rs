@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 
+use super::last_search::LastSearch;
 use crate::image::ImageView;
 use crate::memory;
 use crate::model::{Model, ModelError};
@@ -32,6 +33,9 @@ pub struct Network {
     contract: Contract,
     input: ArrayD<f32>,
 }
+
+/// The outputs of the last search of a network.
+pub(super) type LastRun = LastSearch<ArrayD<f32>, Outputs>;
 
 /// The outputs of a run.
 pub struct Outputs(pub Vec<ArrayD<f32>>);
@@ -103,6 +107,11 @@ impl Network {
     /// Elements of the input, for the next run.
     pub fn input(&mut self) -> &mut [f32] {
         self.input.as_slice_mut().unwrap_or_default()
+    }
+
+    /// The input as a tensor, for [`LastSearch`].
+    pub(super) fn tensor(&mut self) -> &mut ArrayD<f32> {
+        &mut self.input
     }
 
     /// Fills the input with `crop` of `image`.

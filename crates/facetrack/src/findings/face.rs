@@ -77,12 +77,13 @@ struct Measured {
 }
 
 impl Face {
-    pub(super) fn new(face: &Observation, at: Place, is_new: bool) -> Self {
+    /// A face that is seen in a frame whose picture has this time.
+    pub(super) fn new(face: &Observation, (at, picture): (Place, Duration), is_new: bool) -> Self {
         let mut new = Self {
             seen: Run::at(at),
             is_new,
             missing: None,
-            measured: Measured::first(face, at.time),
+            measured: Measured::first(face, picture),
             held: None,
             limits: BTreeMap::new(),
         };
@@ -105,8 +106,14 @@ impl Face {
         self.measured = Measured::first(face, time);
     }
 
-    /// Notes the face in the next frame that has it.
-    pub(super) fn see(&mut self, id: u32, face: &Observation, at: Place, log: &mut Log) {
+    /// Notes the face in the next frame that has it, whose picture has this time.
+    pub(super) fn see(
+        &mut self,
+        id: u32,
+        face: &Observation,
+        (at, picture): (Place, Duration),
+        log: &mut Log,
+    ) {
         if let Some(run) = self.missing.take() {
             let text = format!("obj_{id} is missing between frames that have it.");
             log.add(FindingKind::Missing, Some(id), run, text);
@@ -117,7 +124,7 @@ impl Face {
             return;
         }
         self.end_hold(id, log);
-        if let Some(subject) = self.measured.jump(face, at.time) {
+        if let Some(subject) = self.measured.jump(face, picture) {
             let text = format!("{subject} of obj_{id} jumps from frame to frame.");
             log.add(FindingKind::Jump, Some(id), Run::at(at), text);
         }
@@ -210,8 +217,12 @@ impl Measured {
         (squares / shape.len().max(1) as f32).sqrt()
     }
 
-    /// Measures the face again. Returns the subject of a sentence about a jump.
+    /// Measures the face in the picture at `time`, unless that is a repeated one. Returns the subject
+    /// of a sentence about a jump.
     fn jump(&mut self, face: &Observation, time: Duration) -> Option<&'static str> {
+        if self.motion.elapsed(time).is_zero() {
+            return None;
+        }
         let shape = shape(face);
         let (deviation, change) = (self.deviation_of(face, time), self.change_of(&shape));
         let elapsed = self.motion.elapsed(time);

@@ -23,6 +23,7 @@ fn report(faces: Vec<TrackedFace>) -> FrameReport {
         },
         cut: false,
         search: SearchExtent::Whole,
+        repeated: false,
         faces,
         source: Arc::default(),
     }
@@ -92,6 +93,19 @@ fn a_jump_is_relative_to_size_and_earlier_motion() {
         })
     };
     assert_eq!(findings(&shaken(40.0)), []);
+}
+
+#[test]
+fn a_face_in_repeated_pictures_does_not_jump() {
+    let jumps = |is_repeated: fn(u16) -> bool| {
+        let mut steps = frames(60, |number| vec![face(1, f32::from(number / 5) * 40.0)]);
+        for (number, frame) in std::iter::zip(1.., &mut steps) {
+            frame.repeated = is_repeated(number);
+        }
+        !findings(&steps).is_empty()
+    };
+    assert!(!jumps(|number| !number.is_multiple_of(5)));
+    assert!(jumps(|_| false), "the case shows nothing");
 }
 
 #[test]

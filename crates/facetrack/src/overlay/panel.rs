@@ -245,6 +245,7 @@ mod tests {
             status: FrameStatus::Tracked,
             cut: false,
             search: SearchExtent::Whole,
+            repeated: false,
             faces: Vec::new(),
             source: Arc::new(source),
         };

@@ -197,6 +197,7 @@ fn report(faces: Vec<Observation>) -> FrameReport {
         status: FrameStatus::Tracked,
         cut: false,
         search: SearchExtent::Whole,
+        repeated: false,
         faces: faces.map(|(face, id)| TrackedFace { id, face }).collect(),
         source: Arc::new(ReportSource {
             engine: "an engine".to_owned(),

@@ -17,6 +17,8 @@ pub struct FrameRecord<'a> {
     pub cut: bool,
     /// See [`FrameReport::search`](crate::report::FrameReport::search).
     pub search: SearchExtent,
+    /// See [`FrameReport::repeated`](crate::report::FrameReport::repeated).
+    pub repeated: bool,
     /// Faces in any order; those without a position are left out.
     pub faces: &'a [TrackedFace],
     /// Width and height of the frame that the faces' positions belong to, px; `None` for the size
@@ -34,6 +36,7 @@ impl<'a> FrameRecord<'a> {
             status: report.status,
             cut: report.cut,
             search: report.search,
+            repeated: report.repeated,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),
@@ -47,6 +50,7 @@ impl<'a> FrameRecord<'a> {
             status,
             cut: false,
             search: SearchExtent::None,
+            repeated: false,
             faces: &[],
             size: None,
             engine: None,

@@ -94,6 +94,11 @@ pub(crate) struct Frame<'a> {
     #[cfg_attr(test, schemars(extend("const" = true)))]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
+    /// True if the frame repeats the picture of the frame before, such as a frame that was inserted
+    /// to raise the frame rate; absent otherwise.
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
     /// Width in pixels of this frame; present if the frame size differs from the one in the
     /// metadata.
     #[cfg_attr(test, schemars(range(min = 1)))]
@@ -133,6 +138,7 @@ impl<'a> Frame<'a> {
             pts: frame.pts,
             status: Some(frame.status),
             cut: frame.cut,
+            repeated: frame.repeated,
             width: own_size.map(|(width, _)| width),
             height: own_size.map(|(_, height)| height),
             tracking_engine: own_engine.map(Cow::Borrowed),
@@ -176,6 +182,7 @@ impl<'a> Frame<'a> {
             search: self
                 .search
                 .unwrap_or_else(|| SearchExtent::of(status, &faces)),
+            repeated: self.repeated,
             faces,
             source,
         })

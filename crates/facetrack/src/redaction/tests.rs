@@ -33,6 +33,7 @@ fn report(status: FrameStatus, faces: Vec<TrackedFace>) -> FrameReport {
         status,
         cut: false,
         search: SearchExtent::Whole,
+        repeated: false,
         faces,
         source: Arc::new(ReportSource::default()),
     }
@@ -116,6 +117,51 @@ fn a_lost_face_is_covered_for_the_hold_and_grows_by_its_speed() {
     }
     let covered = boxes(&redactor.cover(Some(&nothing), ms(1041), &settings()));
     assert_eq!(covered, Some(vec![]));
+}
+
+/// The boxes that cover a face, which moves by 10 px from picture to picture and is lost after the
+/// sixth, in the frames after it. Each picture is in so many frames.
+fn covers(repeats: u64, is_flagged: impl Fn(u64) -> bool) -> Vec<Rect> {
+    let mut redactor = Redactor::default();
+    let mut covers = Vec::new();
+    for frame in 0..12 * repeats {
+        let picture = frame / repeats;
+        let mut report = if picture < 6 {
+            tracked(vec![found(1, 10.0 * picture as f32)])
+        } else {
+            report(FrameStatus::NoFace, vec![])
+        };
+        report.repeated = is_flagged(frame);
+        let cover = redactor.cover(Some(&report), ms(40 * frame), &settings());
+        covers.extend(
+            boxes(&cover)
+                .expect("regions")
+                .first()
+                .map(|(_, bbox)| *bbox),
+        );
+    }
+    covers.split_off(6 * repeats as usize)
+}
+
+#[test]
+fn a_face_that_is_lost_in_repeated_pictures_is_covered_as_in_others() {
+    let once = covers(1, |_| false);
+    for repeats in 2..=4 {
+        let covered = covers(repeats, |frame| !frame.is_multiple_of(repeats));
+        let shown: Vec<_> = covered.iter().step_by(repeats as usize).copied().collect();
+        let right = |boxes: &[Rect]| {
+            boxes
+                .iter()
+                .map(|it| it.right().round())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(right(&shown), right(&once), "{repeats}");
+        // A record that does not say which pictures are repeated.
+        for (older, want) in std::iter::zip(covers(repeats, |_| false), covered) {
+            let is_covered = older.x < want.x + 0.1 && older.right() > want.right() - 0.1;
+            assert!(is_covered, "{repeats}: {older:?} {want:?}");
+        }
+    }
 }
 
 #[test]

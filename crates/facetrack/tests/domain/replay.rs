@@ -148,6 +148,9 @@ fn export(fields: Fields) -> Export {
 /// Index of a frame that is the first one of a shot.
 const CUT: usize = 2;
 
+/// The frame that repeats the picture before it.
+const REPEATED: usize = 3;
+
 /// The text of a stream whose engine is known once a frame is analysed.
 fn record(frames: &[Frame], format: Format, fields: Fields) -> String {
     record_of(head(None), frames, format, fields)
@@ -169,6 +172,7 @@ fn record_of(head: Metadata, frames: &[Frame], format: Format, fields: Fields) -
                 status: frame.status,
                 cut: i == CUT,
                 search: SearchExtent::Whole,
+                repeated: i == REPEATED,
                 faces: &frame.faces,
                 size: frame.size,
                 engine: frame.engine,
@@ -306,12 +310,15 @@ fn the_shape_of_pixels_is_read() {
 }
 
 #[test]
-fn first_frames_of_shots_are_read_as_such() {
+fn first_frames_of_shots_and_repeated_pictures_are_read_as_such() {
     for format in FORMATS {
         let read = reports(record(&everything(), format, Fields::all())).expect("a record");
-        let is_first = |report: &Option<FrameReport>| report.as_ref().is_some_and(|it| it.cut);
-        let cuts: Vec<_> = (0..read.len()).filter(|at| is_first(&read[*at])).collect();
-        assert_eq!(cuts, [CUT], "{format:?}");
+        let frames = |is_meant: fn(&FrameReport) -> bool| -> Vec<_> {
+            let is_meant = |at: &usize| read[*at].as_ref().is_some_and(is_meant);
+            (0..read.len()).filter(is_meant).collect()
+        };
+        assert_eq!(frames(|report| report.cut), [CUT], "{format:?}");
+        assert_eq!(frames(|report| report.repeated), [REPEATED], "{format:?}");
     }
 }
 

@@ -9,9 +9,11 @@ mod heads;
 mod letterbox;
 pub(super) mod rest;
 
+use ndarray::ArrayD;
+
 use super::opened::Opened;
 use super::{DET_SIZE, MAX_WIDTH, NMS_THRESHOLD};
-use crate::engine::network::{Network, Outputs, other_tensors};
+use crate::engine::network::{LastRun, Network, Outputs, other_tensors};
 use crate::engine::{EngineConfig, Found};
 use crate::geometry::Rect;
 use crate::image::ImageView;
@@ -34,10 +36,18 @@ pub(super) const CLOSE: usize = 128;
 /// The largest number that the side of an input has to be a multiple of, px.
 pub(super) const LARGEST_MULTIPLE: usize = 128;
 
+/// Number of input sizes whose last search is kept: `det-size=0` uses two.
+pub(super) const SIZES: usize = 2;
+
+/// Columns and rows of a frame in an input, and of the input.
+type Placement = [[usize; 2]; 2];
+
 /// Finds faces.
 pub(super) struct Detector {
     /// The network, or its first layers.
     network: Network,
+    /// The last search of each input size, and how the frame was placed in it.
+    last: Vec<(Placement, LastRun)>,
     /// The layers after the first ones.
     rest: Option<Rest>,
     /// The convolutions that yield boxes and key points, if the network yields only the scores.
@@ -85,6 +95,7 @@ impl Detector {
         let fixed = width.zip(height).map(|(width, height)| [width, height]);
         let mut detector = Self {
             network: Network::new(opened.model, &opened.path),
+            last: Vec::new(),
             rest: opened.rest,
             boxes: opened.boxes,
             range: opened.range,
@@ -160,16 +171,52 @@ impl Detector {
         };
         self.network.show(&crop, image)?;
         letterbox.blacken(self.network.input(), self.range.min[0]);
-        let mut outputs = self.network.run()?;
-        if let Some(rest) = &mut self.rest {
-            outputs = rest.run(&outputs, letterbox.frame, input)?;
+        let placement = [letterbox.frame, input];
+        let mut last = self.take_last(placement);
+        let search = |detector: &mut Self| detector.run(placement);
+        let outputs = last.output(self, Self::tensor, search)?;
+        let found = self.faces_in(outputs, input, least_score)?.into_iter();
+        self.last.push((placement, last));
+        Ok(found.map(|found| letterbox.to_frame(found)).collect())
+    }
+
+    /// Takes the last search of a frame that was placed like this, if it is kept.
+    fn take_last(&mut self, placement: Placement) -> LastRun {
+        let known = self.last.iter().position(|(known, _)| *known == placement);
+        if let Some(known) = known {
+            return self.last.remove(known).1;
         }
-        let candidates = self.candidates(&outputs, input, least_score)?;
+        if self.last.len() == SIZES {
+            self.last.remove(0);
+        }
+        LastRun::default()
+    }
+
+    /// Runs all layers on the network's input, in which a frame was placed like this.
+    fn run(&mut self, [frame, input]: Placement) -> Result<Outputs, ModelError> {
+        let outputs = self.network.run()?;
+        match &mut self.rest {
+            Some(rest) => rest.run(&outputs, frame, input),
+            None => Ok(outputs),
+        }
+    }
+
+    fn tensor(&mut self) -> &mut ArrayD<f32> {
+        self.network.tensor()
+    }
+
+    /// The faces in the network's outputs, in pixels of its input.
+    fn faces_in(
+        &self,
+        outputs: &Outputs,
+        input: [usize; 2],
+        least_score: f32,
+    ) -> Result<Vec<Detection>, ModelError> {
+        let candidates = self.candidates(outputs, input, least_score)?;
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.faces(&candidates, &outputs, input)?.into_iter();
-        Ok(found.map(|found| letterbox.to_frame(found)).collect())
+        self.faces(&candidates, outputs, input)
     }
 
     /// Runs the network on a black input of the size `input`.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::anchors;
-use crate::engine::network::{Contract, Network};
+use crate::engine::network::{Contract, LastRun, Network};
 use crate::geometry::{Affine, Point, Rect, RotatedRect};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError};
@@ -33,6 +33,7 @@ const MAX_IOU: f32 = 0.5;
 /// Finds faces in whole images.
 pub(super) struct Detector {
     network: Network,
+    last: LastRun,
     anchors: Vec<Point>,
 }
 
@@ -49,6 +50,7 @@ impl Detector {
         };
         Ok(Self {
             network: Network::checked(model, path, contract)?,
+            last: LastRun::default(),
             anchors: anchors::centers(),
         })
     }
@@ -67,7 +69,8 @@ impl Detector {
         if self.network.show(&crop, image).is_err() {
             return Ok(Vec::new());
         }
-        let outputs = self.network.run()?;
+        let network = &mut self.network;
+        let outputs = self.last.output(network, Network::tensor, Network::run)?;
         let detections = decode(outputs.get(0), outputs.get(1), &self.anchors, min_score);
         let image_from_unit = roi.outer_from_unit();
         Ok(nms::weighted(detections, MAX_IOU)

@@ -16,6 +16,7 @@ pub(crate) mod xml;
 
 use smart_default::SmartDefault;
 
+use crate::engine::last_search::LastSearch;
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Found, Frame, Setting, Thresholds,
 };
@@ -93,8 +94,16 @@ impl Search {
 struct Haar {
     detector: Detector,
     max_faces: usize,
-    luma: Vec<u8>,
+    gray: Gray,
+    last: LastSearch<Gray, Vec<Detection>>,
     resizer: Resizer,
+}
+
+/// A grey image.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Gray {
+    size: [usize; 2],
+    levels: Vec<u8>,
 }
 
 /// Describes the engine before it is loaded, without models.
@@ -120,7 +129,8 @@ pub fn load(config: &EngineConfig) -> Result<Engine, EngineError> {
     let mut haar = Haar {
         detector: Detector::new(cascade, config.opencv_haar),
         max_faces: config.max_faces.unwrap_or(usize::MAX),
-        luma: Vec::new(),
+        gray: Gray::default(),
+        last: LastSearch::default(),
         resizer: Resizer::default(),
     };
     let finder = move |frame: &Frame<'_>, _: &Thresholds| haar.find(frame);
@@ -143,10 +153,11 @@ impl Haar {
         if is_line || !self.detector.prepare(size).map_err(ModelError::from)? {
             return Ok(Found::all(Vec::new()));
         }
-        luma(&frame.image, &mut self.luma).map_err(ModelError::from)?;
+        luma(&frame.image, &mut self.gray.levels).map_err(ModelError::from)?;
         let stretched = self.stretch(frame.image.stored_size(), size);
         stretched.map_err(ModelError::from)?;
-        let mut faces = profile::time_detection(|| self.detector.detect(&self.luma));
+        self.gray.size = size;
+        let mut faces = profile::time_detection(|| self.search())?;
         if faces.len() > self.max_faces {
             faces.sort_by_key(|face| {
                 std::cmp::Reverse(i64::from(face.width) * i64::from(face.height))
@@ -154,6 +165,14 @@ impl Haar {
         }
         let faces = faces.into_iter().map(observation).collect();
         Ok(Found::first(faces, self.max_faces))
+    }
+
+    /// The detections in the grey image.
+    fn search(&mut self) -> Result<Vec<Detection>, EngineError> {
+        let detector = &mut self.detector;
+        let search = |gray: &mut Gray| Ok(detector.detect(&gray.levels));
+        let found = self.last.output(&mut self.gray, |gray| gray, search);
+        found.cloned()
     }
 
     /// Scales the grey image to the displayed size of the frame.
@@ -166,9 +185,9 @@ impl Haar {
         let purpose = format_args!("the brightness of {width}×{height} pixels");
         let mut image = memory::zeros(width * height, purpose)?;
         for (index, row) in image.chunks_exact_mut(width).enumerate() {
-            self.resizer.row(&self.luma, index, row);
+            self.resizer.row(&self.gray.levels, index, row);
         }
-        self.luma = image;
+        self.gray.levels = image;
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use facetrack_graph::Graph;
 
-use crate::engine::network::{Network, Outputs};
+use crate::engine::network::{LastRun, Network, Outputs};
 use crate::engine::{EngineConfig, EngineEntry, EngineInfo, Found, Setting, Thresholds};
 use crate::image::ImageView;
 use crate::model::{Model, ModelError, read_onnx};
@@ -51,6 +51,7 @@ const MAX_PIXELS: usize = 8192 * 4352;
 /// Finds faces with YuNet.
 pub struct Detector {
     network: Network,
+    last: LastRun,
     max_width: Option<usize>,
     max_iou: f32,
     max_faces: usize,
@@ -69,6 +70,7 @@ impl Detector {
     ) -> Result<Self, ModelError> {
         let mut detector = Self {
             network: Network::new(model, path),
+            last: LastRun::default(),
             max_width: config.max_width(MAX_WIDTH),
             max_iou: config.nms_threshold.unwrap_or(NMS_THRESHOLD),
             max_faces: config.max_faces.unwrap_or(usize::MAX),
@@ -76,7 +78,7 @@ impl Detector {
         for (width, height) in [(64, 32), (32, 96)] {
             let fit = Fit::new(width, height, None);
             detector.resize(&fit)?;
-            detector.run(fit.input)?;
+            run(&mut detector.network, fit.input)?;
         }
         Ok(detector)
     }
@@ -95,7 +97,9 @@ impl Detector {
         self.resize(&fit)?;
         let crop = Crop::planar(fit.region(), fit.input, ValueRange::BYTE, Border::Black);
         self.network.show(&crop, image)?;
-        let outputs = self.run(fit.input)?;
+        let search = |network: &mut Network| run(network, fit.input);
+        let network = &mut self.network;
+        let outputs = self.last.output(network, Network::tensor, search)?;
         let levels = [0, 1, 2].map(|index| Level {
             stride: STRIDES[index],
             columns: fit.input[0] / STRIDES[index],
@@ -120,17 +124,17 @@ impl Detector {
         }
         self.network.resize(&[1, CHANNELS, height, width])
     }
+}
 
-    /// Runs the network on its input.
-    fn run(&mut self, [width, height]: [usize; 2]) -> Result<Outputs, ModelError> {
-        let outputs = self.network.run()?;
-        let wanted = STRIDES.map(|stride| [1, heads::CHANNELS, height / stride, width / stride]);
-        if outputs.shapes() == wanted {
-            return Ok(outputs);
-        }
-        let expected = format!("YuNet ({wanted:?} of {width}×{height} pixels)");
-        Err(self.network.other_outputs(&outputs, expected))
+/// Runs the network on its input of this size.
+fn run(network: &mut Network, [width, height]: [usize; 2]) -> Result<Outputs, ModelError> {
+    let outputs = network.run()?;
+    let wanted = STRIDES.map(|stride| [1, heads::CHANNELS, height / stride, width / stride]);
+    if outputs.shapes() == wanted {
+        return Ok(outputs);
     }
+    let expected = format!("YuNet ({wanted:?} of {width}×{height} pixels)");
+    Err(network.other_outputs(&outputs, expected))
 }
 
 /// Rewrites the published ONNX file `bytes`, read from `path`, for RGB images of any size. Each

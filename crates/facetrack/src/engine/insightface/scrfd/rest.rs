@@ -6,14 +6,12 @@
 use facetrack_graph::parts::Border;
 use ndarray::{ArrayD, Slice};
 
+use super::SIZES;
 use crate::engine::network::Outputs;
 use crate::model::{Model, ModelError, TensorSpec};
 
 /// Columns and rows.
 type Size = [usize; 2];
-
-/// Number of input sizes whose values are kept: `det-size=0` uses two.
-const SIZES: usize = 2;
 
 /// The layers after the first ones.
 pub struct Rest {

@@ -150,6 +150,29 @@ fn the_size_can_be_changed_between_frames() {
 }
 
 #[test]
+fn a_repeated_frame_is_not_searched_again() {
+    // One input, and two with `det-size=0`.
+    for (det_size, searches) in [(640, 1), (0, 2)] {
+        let found = vec![(0.9, [2, 2], [1.0; 4])];
+        let (config, fake) = (config(det_size), scrfd(ANY, found));
+        let all_runs = fake.runs.clone();
+        let opened = fake.opened(Module::Detection);
+        let mut detector = Detector::new(opened, &config, wanted_side(&config)).unwrap();
+        let runs = || std::mem::take(&mut *all_runs.lock().unwrap()).len();
+        runs();
+        for (size, want) in [
+            ([640, 360], searches),
+            ([640, 360], 0),
+            ([640, 350], searches),
+            ([640, 350], 0),
+        ] {
+            assert!(!detect(&mut detector, size).is_empty());
+            assert_eq!(runs(), want, "{det_size} {size:?}");
+        }
+    }
+}
+
+#[test]
 fn the_better_of_two_that_overlap_is_left() {
     // Boxes of 3 and 4 pixels: with the last pixel in them they share 16 of 25, or 4×2 pixels of
     // 24.

@@ -78,6 +78,33 @@ fn frames_are_seen_at_their_size_or_reduced() {
 }
 
 #[test]
+fn a_repeated_frame_is_not_searched_again() {
+    let model = Fake::default();
+    let shapes = model.shapes.clone();
+    let mut detector = detector(model, &config(0)).unwrap();
+    let runs = || shapes.lock().unwrap().len();
+    let prepared = runs();
+    let mut pixels = vec![9; 64 * 64 * 3];
+    // Runs after each frame; the score is compared anew.
+    for (level, min_score, found, want) in [
+        (9, 0.5, 1, 1),
+        (9, 0.5, 1, 1),
+        (9, 0.9, 0, 1),
+        (8, 0.5, 1, 2),
+        (9, 0.5, 1, 3),
+        (9, 0.5, 1, 3),
+    ] {
+        pixels[5000] = level;
+        let image = ImageView::rgb(64, 64, &pixels).unwrap();
+        assert_eq!(detector.detect(&image, min_score).unwrap().len(), found);
+        assert_eq!(runs() - prepared, want);
+    }
+    let image = ImageView::rgb(64, 48, &pixels[..64 * 48 * 3]).unwrap();
+    detector.detect(&image, 0.5).unwrap();
+    assert_eq!(runs() - prepared, 4, "another size");
+}
+
+#[test]
 fn a_network_with_other_outputs_is_refused() {
     let model = Fake {
         shrunk: Some(2),

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MPL-2.0
+//! Saves the search of an input that equals the last one.
+//!
+//! Cameras and streams repeat pictures, and a detector finds the same in the same input. An input
+//! that differs costs next to nothing: the comparison ends at the first difference, and inputs are
+//! swapped, not copied.
+
+use std::mem;
+
+/// The last input of a detector and its output.
+pub(crate) struct LastSearch<I, O>(Option<(I, O)>);
+
+impl<I, O> Default for LastSearch<I, O> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<I: PartialEq + Clone, O> LastSearch<I, O> {
+    /// The output for the `input` of `detector`: the last one if the input is the last one again,
+    /// otherwise that of `search`. After a search, the detector has an earlier input, to be
+    /// overwritten.
+    ///
+    /// # Errors
+    /// Returns the errors of `search`. The next input is searched.
+    pub(crate) fn output<D, E>(
+        &mut self,
+        detector: &mut D,
+        input: impl Fn(&mut D) -> &mut I,
+        search: impl FnOnce(&mut D) -> Result<O, E>,
+    ) -> Result<&O, E> {
+        let last = match self.0.take() {
+            Some(last) if last.0 == *input(detector) => last,
+            other => {
+                let output = search(detector)?;
+                let searched = input(detector);
+                let Some((mut earlier, _)) = other else {
+                    return Ok(&self.0.insert((searched.clone(), output)).1);
+                };
+                mem::swap(&mut earlier, searched);
+                (earlier, output)
+            }
+        };
+        Ok(&self.0.insert(last).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_equals_the_last_one_is_not_searched() {
+        let mut last = LastSearch::default();
+        let mut searches = 0;
+        let mut found = |shown: &[u8]| {
+            let mut input = shown.to_vec();
+            let search = |input: &mut Vec<u8>| {
+                searches += 1;
+                if input.is_empty() {
+                    return Err("nothing to search");
+                }
+                Ok(input.iter().sum::<u8>())
+            };
+            let output = last.output(&mut input, |input| input, search).copied();
+            (output, searches)
+        };
+        assert_eq!(found(&[1, 2]), (Ok(3), 1));
+        assert_eq!(found(&[1, 2]), (Ok(3), 1));
+        assert_eq!(found(&[1, 2, 0]), (Ok(3), 2), "of another length");
+        assert_eq!(found(&[1, 3, 0]), (Ok(4), 3));
+        assert_eq!(found(&[1, 2, 0]), (Ok(3), 4), "of the one before");
+        assert_eq!(found(&[1, 2, 0]), (Ok(3), 4));
+        assert_eq!(found(&[]), (Err("nothing to search"), 5));
+        assert_eq!(found(&[1, 2, 0]), (Ok(3), 6), "after a failure");
+    }
+
+    #[test]
+    fn inputs_are_swapped_and_not_copied() {
+        let mut last = LastSearch::default();
+        let mut input = vec![0];
+        let mut places = Vec::new();
+        for value in 1..5 {
+            input[0] = value;
+            let searched = last.output(&mut input, |input| input, |input| Ok::<_, ()>(input[0]));
+            assert_eq!(searched, Ok(&value));
+            places.push(input.as_ptr());
+        }
+        assert_eq!(places[0], places[2]);
+        assert_eq!(places[1], places[3]);
+    }
+}
