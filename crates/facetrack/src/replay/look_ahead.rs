@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Reports with the faces that are about to appear.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Seek};
 
 use super::{Replay, ReplayError};
@@ -51,14 +51,18 @@ impl LookAhead {
         }
         let report = self.read.get(&place).cloned().flatten();
         let later = self.read.values().flatten();
-        Ok(report.map(|report| later.fold(report, with_new_faces)))
+        Ok(report.map(|report| with_new_faces(report, later)))
     }
 }
 
-/// A report with the faces of a later one that are not in it.
-fn with_new_faces(mut report: FrameReport, later: &FrameReport) -> FrameReport {
-    for face in &later.faces {
-        if report.faces.iter().all(|known| known.id != face.id) {
+/// A report with the faces of later ones that are not in it.
+fn with_new_faces<'a>(
+    mut report: FrameReport,
+    later: impl Iterator<Item = &'a FrameReport>,
+) -> FrameReport {
+    let mut known: HashSet<u32> = report.faces.iter().map(|face| face.id).collect();
+    for face in later.flat_map(|later| &later.faces) {
+        if known.insert(face.id) {
             let mut face = face.clone();
             face.face.origin = Origin::Held;
             report.faces.push(face);
