@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Files that are replaced only when the new ones are complete.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::file::{folder_of, remove_if_there, sync_folder, target, with_suffix};
+use crate::file::{
+    folder_of, is_at, open_itself, remove_if_there, sync_folder, target, with_suffix,
+};
+use crate::lock::lock;
 
 /// Permissions of a new file, before the umask.
 #[cfg(unix)]
 const MODE: u32 = 0o666;
 
-/// Suffix of a file that is being written.
+/// Beginning, random part and end of the name of a file that is being written. Such a name is not
+/// too long for any file system, and a file with it is from here.
+const PREFIX: &str = ".facetrack-";
+const RANDOM: usize = 6;
 const SUFFIX: &str = ".partial";
+
+/// Maximum number of times that a file is created again because another process has removed it
+/// before it was locked.
+const ATTEMPTS: usize = 10;
 
 /// A file that is being written, in the folder of the file that it will replace. It is removed when
 /// it is dropped.
@@ -25,7 +38,8 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Begins a file that will be at `path`. A link there is kept, and its target is replaced.
+    /// Begins a file that will be at `path`. A link there is kept, and its target is replaced. Files
+    /// that killed processes have left in its folder are removed.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be written, or the path is not a regular file.
@@ -36,11 +50,19 @@ impl Replacement {
             ));
         }
         let path = target(path);
-        let mut prefix = path.file_name().unwrap_or_default().to_owned();
-        prefix.push(".");
+        remove_left(folder_of(&path));
         let mut builder = Builder::new();
-        builder.prefix(&prefix).suffix(SUFFIX);
-        Self::build(&mut builder, path)
+        builder.prefix(PREFIX).rand_bytes(RANDOM).suffix(SUFFIX);
+        for _ in 0..ATTEMPTS {
+            let new = Self::build(&mut builder, path.clone())?;
+            let file = new.file.as_file();
+            // File systems without locks return another error. Then no process removes the file.
+            let is_busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            if !is_busy && is_at(file, new.file.path())? {
+                return Ok(new);
+            }
+        }
+        Err(ErrorKind::WouldBlock.into())
     }
 
     /// Begins a replacement like [`begin`](Self::begin), for a path that only this process writes.
@@ -116,6 +138,40 @@ impl Replacement {
     }
 }
 
+/// Removes the files that killed processes have left in a folder. A process does it once for each
+/// folder, which may have many files.
+fn remove_left(folder: &Path) {
+    static SEARCHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if lock(&SEARCHED).insert(folder.to_owned()) {
+        remove_unlocked(folder);
+    }
+}
+
+/// Removes the unfinished files in a folder that no process has locked.
+fn remove_unlocked(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_named(&entry.file_name()) {
+            // The next process tries again.
+            let _ = remove_if_unlocked(&entry.path());
+        }
+    }
+}
+
+fn remove_if_unlocked(path: &Path) -> io::Result<()> {
+    let file = open_itself(File::options().read(true).write(true), path)?;
+    if file.try_lock().is_ok() && is_at(&file, path)? {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// Returns true for the name of an unfinished file.
+fn is_named(name: &OsStr) -> bool {
+    let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    let random = random.and_then(|name| name.strip_suffix(SUFFIX));
+    random.is_some_and(|it| it.len() == RANDOM && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +211,51 @@ mod tests {
             assert!(link.is_symlink());
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn only_files_of_killed_processes_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let written = Replacement::begin(&at("table")).unwrap();
+        let kept = [
+            "table.partial",
+            ".facetrack-.partial",
+            ".facetrack-abc.123.partial",
+            ".facetrack-abcdef.part",
+            "facetrack-abcdef.partial",
+        ];
+        kept.iter()
+            .for_each(|name| fs::write(at(name), "").unwrap());
+        fs::create_dir(at(".facetrack-folder.partial")).unwrap();
+        symlink(at("table.partial"), at(".facetrack-a00000.partial")).unwrap();
+        let left = at(".facetrack-Ab0000.partial");
+        fs::write(&left, "left").unwrap();
+        remove_unlocked(folder.path());
+        assert!(!left.exists());
+        // What is being written, a folder and a link.
+        let others = 3;
+        let count = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(count, kept.len() + others);
+        written.write(b"new").unwrap();
+        assert_eq!(fs::read_to_string(at("table")).unwrap(), "new");
+    }
+
+    #[test]
+    fn the_next_process_removes_what_a_killed_one_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(".facetrack-abcdef.partial");
+        fs::write(&left, "left").unwrap();
+        Replacement::begin(&folder.path().join("table")).unwrap();
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_file_with_the_longest_name_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n".repeat(255));
+        Replacement::begin(&path).unwrap().write(b"new").unwrap();
+        assert!(path.exists());
     }
 
     #[test]

@@ -318,9 +318,10 @@ impl Frame {
         })
     }
 
-    /// The face with this id.
-    pub(crate) fn face(&self, id: u32) -> Option<&Face> {
-        self.faces.iter().find(|face| face.id == id)
+    /// The faces by their ids. Of those with the same id, as in a damaged record, the first one.
+    pub(crate) fn by_id(&self) -> HashMap<u32, &Face> {
+        let faces = self.faces.iter().rev();
+        faces.map(|face| (face.id, face)).collect()
     }
 
     /// The cells of [`frame_columns`].

@@ -5,15 +5,18 @@
 //! compared across it. Frames that were not analysed say nothing about faces.
 
 mod face;
+mod near;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::mem::{self, Discriminant};
 use std::time::Duration;
 
 use serde::Serialize;
 
-use self::face::Face;
+use self::face::{Face, JUMP, SAME_PLACE};
+use self::near::Near;
 use crate::geometry::Rect;
 use crate::motion::PictureClock;
 use crate::observation::Observation;
@@ -97,6 +100,8 @@ struct Run {
 #[derive(Debug)]
 struct Log {
     found: Vec<Finding>,
+    /// Index of the last finding of each kind and face.
+    last: HashMap<(Discriminant<FindingKind>, Option<u32>), usize>,
     /// Time from frame to frame.
     period: Duration,
 }
@@ -125,6 +130,7 @@ impl Findings {
         Self {
             log: Log {
                 found: Vec::new(),
+                last: HashMap::new(),
                 period: period.unwrap_or(NOMINAL_PERIOD),
             },
             pictures: PictureClock::default(),
@@ -191,7 +197,7 @@ impl Findings {
 
     /// Ends all faces, which may go on unseen.
     fn end_shot(&mut self) {
-        for (id, face) in std::mem::take(&mut self.faces) {
+        for (id, face) in mem::take(&mut self.faces) {
             face.end(id, &mut self.log);
         }
         (self.empty, self.analyzed) = (None, None);
@@ -201,51 +207,53 @@ impl Findings {
         let faces = faces.iter().filter(|it| has_position(&it.face.bbox));
         let faces: Faces<'_> = faces.map(|it| (it.id, &it.face)).collect();
         self.note_swaps(&faces, at);
-        let mut continues = false;
-        for (id, face) in &faces {
-            if let Some(known) = self.faces.get_mut(id) {
-                known.see(*id, face, (at, self.picture), &mut self.log);
-                continues = true;
-            } else {
-                continues |= self.begin(*id, &faces, at);
-            }
+        let (known, new): (Vec<u32>, Vec<u32>) =
+            faces.keys().partition(|id| self.faces.contains_key(id));
+        let begun = self.begin(&new, &faces, at);
+        for id in &known {
+            let face = self.faces.entry(*id);
+            face.and_modify(|it| it.see(*id, faces[id], (at, self.picture), &mut self.log));
         }
-        self.note_empty(&faces, continues, at);
+        self.note_empty(&faces, begun || !known.is_empty(), at);
         self.end_missing(&faces, at);
     }
 
-    /// Begins a face. Returns true if it takes the place of another one.
-    fn begin(&mut self, id: u32, faces: &Faces<'_>, at: Place) -> bool {
-        let face = faces[&id];
-        let ended = self.faces.iter().filter(|(known, it)| {
-            let is_recent = at.time.saturating_sub(it.seen.last.time) <= RENAMED;
-            !faces.contains_key(known) && is_recent && it.is_near(face, self.picture)
-        });
-        let latest = ended.max_by_key(|(_, it)| it.seen.last);
-        let first = latest.map(|(old, it)| (*old, it.seen.last));
-        if let Some((old, first)) = first {
-            let text = format!("obj_{old} ends, and obj_{id} begins at the same place.");
-            let run = Run { first, last: at };
-            self.log.add(FindingKind::IdChange, Some(id), run, text);
-        }
+    /// Begins faces. Returns true if one takes the place of another one.
+    fn begin(&mut self, new: &[u32], faces: &Faces<'_>, at: Place) -> bool {
         let is_new = self.analyzed.is_some();
-        self.faces
-            .insert(id, Face::new(face, (at, self.picture), is_new));
-        first.is_some()
+        let replaced = self.replaced(new, faces, at);
+        for (id, replaced) in std::iter::zip(new, &replaced) {
+            if let Some((first, old)) = *replaced {
+                let text = format!("obj_{old} ends, and obj_{id} begins at the same place.");
+                let run = Run { first, last: at };
+                self.log.add(FindingKind::IdChange, Some(*id), run, text);
+            }
+            self.faces
+                .insert(*id, Face::new(faces[id], (at, self.picture), is_new));
+        }
+        replaced.iter().any(Option::is_some)
+    }
+
+    /// For each new face, the face that was seen last of those that have ended at its place: its last
+    /// frame and its id.
+    fn replaced(&self, new: &[u32], faces: &Faces<'_>, at: Place) -> Vec<Option<(Place, u32)>> {
+        let is_recent = |face: &Face| at.time.saturating_sub(face.seen.last.time) <= RENAMED;
+        let known = self.faces.iter();
+        let ended = known.filter(|(id, face)| !faces.contains_key(id) && is_recent(face));
+        let mut ended: Vec<_> = ended.map(|(id, face)| (*id, face)).collect();
+        ended.sort_by_key(|(_, face)| face.seen.last);
+        let ended = Near::new(ended.into_iter(), SAME_PLACE, self.picture);
+        let latest = |id: &u32| {
+            let near = ended.at(faces[id].centroid());
+            let near = near.filter(|(_, it)| it.is_near(faces[id], self.picture));
+            near.map(|(old, it)| (it.seen.last, old)).max()
+        };
+        new.iter().map(latest).collect()
     }
 
     /// Notes faces that take each other's places. They do not jump.
     fn note_swaps(&mut self, faces: &Faces<'_>, at: Place) {
-        let jumps = |id, to| {
-            let known = self.faces.get(&id);
-            known.is_some_and(|known| known.jumps_to(faces[&to], self.picture))
-        };
-        let moved: Vec<u32> = faces.keys().copied().filter(|id| jumps(*id, *id)).collect();
-        let pairs = moved
-            .iter()
-            .flat_map(|a| moved.iter().map(move |b| (*a, *b)));
-        let pairs = pairs.filter(|(a, b)| a < b && !jumps(*a, *b) && !jumps(*b, *a));
-        for (a, b) in pairs.collect::<Vec<_>>() {
+        for (a, b) in self.swaps(faces) {
             let text = format!("obj_{a} and obj_{b} take each other's places.");
             self.log
                 .add(FindingKind::IdSwap, Some(a), Run::at(at), text);
@@ -254,6 +262,36 @@ impl Findings {
                 known.and_modify(|it| it.restart(faces[&id], self.picture));
             }
         }
+    }
+
+    /// Pairs of faces that are where the other one is expected. A face is in one pair only.
+    fn swaps(&self, faces: &Faces<'_>) -> Vec<(u32, u32)> {
+        let known = faces
+            .keys()
+            .filter_map(|id| Some((*id, self.faces.get(id)?)));
+        let moved = known.filter(|(id, known)| known.jumps_to(faces[id], self.picture));
+        let mut moved: BTreeMap<u32, &Face> = moved.collect();
+        let near = Near::new(
+            moved.iter().map(|(id, face)| (*id, *face)),
+            JUMP,
+            self.picture,
+        );
+        let mut pairs = Vec::new();
+        while let Some((a, known)) = moved.pop_first() {
+            let others = near.at(faces[&a].centroid());
+            let others = others.filter(|(b, other)| {
+                let is_mutual = || {
+                    let there = other.jumps_to(faces[&a], self.picture);
+                    !there && !known.jumps_to(faces[b], self.picture)
+                };
+                moved.contains_key(b) && is_mutual()
+            });
+            if let Some(b) = others.map(|(b, _)| b).min() {
+                moved.remove(&b);
+                pairs.push((a, b));
+            }
+        }
+        pairs
     }
 
     /// Notes whether a frame has any face. `continues` is true if a face was seen before.
@@ -298,18 +336,23 @@ impl Log {
     /// Adds a finding. One that follows another one of its kind and face at once is part of it.
     fn add(&mut self, kind: FindingKind, face: Option<u32>, run: Run, text: String) {
         let Run { first, last } = run;
-        let is_same = |it: &&mut Finding| kind.is_repeated() && (it.kind, it.face) == (kind, face);
-        let before = self.found.iter_mut().rev().find(is_same);
-        match before.filter(|it| it.last.time.saturating_add(SAME) >= first.time) {
-            Some(before) => before.last = last,
-            None => self.found.push(Finding {
-                kind,
-                face,
-                first,
-                last,
-                text,
-            }),
+        let key = (mem::discriminant(&kind), face);
+        let known = self.last.get(&key).filter(|_| kind.is_repeated());
+        let known = known.and_then(|index| self.found.get_mut(*index));
+        if let Some(before) = known
+            && before.last.time.saturating_add(SAME) >= first.time
+        {
+            before.last = last;
+            return;
         }
+        self.last.insert(key, self.found.len());
+        self.found.push(Finding {
+            kind,
+            face,
+            first,
+            last,
+            text,
+        });
     }
 
     /// The time that these frames are shown.

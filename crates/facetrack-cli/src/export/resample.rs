@@ -110,8 +110,8 @@ impl<'a> Resampled<'a> {
 impl Resampled<'_> {
     /// The faces of both frames, at this part of the time between them.
     fn between(&self, before: &Frame, after: &Frame, part: f64) -> Vec<Face> {
-        let faces = before.faces.iter();
-        let pairs = faces.filter_map(|face| Some((face, after.face(face.id)?)));
+        let (faces, after) = (before.faces.iter(), after.by_id());
+        let pairs = faces.filter_map(|face| Some((face, *after.get(&face.id)?)));
         let face = |(from, to): (&Face, &Face)| {
             let cells = from.cells.iter().zip(&to.cells).zip(&self.blends);
             let cells = cells.map(|((from, to), blend)| between(*blend, from, to, part));

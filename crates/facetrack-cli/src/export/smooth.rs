@@ -2,7 +2,7 @@
 //! Smooths the values of each face over time, without a delay: each is replaced by the mean of the
 //! values of the same id around it, weighted by a Gaussian of their distance in time.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
 
 use super::frame::{Blend, Face, Frame, GROUPS, number};
@@ -119,18 +119,22 @@ impl<'a> Smoothed<'a> {
 
     fn smoothed(&self) -> Option<Frame> {
         let (time, frame) = self.window.get(self.next)?;
-        let faces = frame.faces.iter().map(|face| self.face(*time, face));
+        let around = self.window.iter().map(|(at, frame)| {
+            let weights = self.deviations.weights(at.abs_diff(*time));
+            (weights, frame.by_id())
+        });
+        let around: Vec<_> = around.collect();
+        let faces = frame.faces.iter().map(|face| self.face(face, &around));
         Some(Frame {
             faces: faces.collect(),
             ..*frame
         })
     }
 
-    fn face(&self, time: u64, face: &Face) -> Face {
-        let around = self.window.iter().filter_map(|(at, frame)| {
-            let weights = self.deviations.weights(at.abs_diff(time));
-            Some((weights, &frame.face(face.id)?.cells))
-        });
+    /// The face with means of its values in the frames around it, which have these weights.
+    fn face(&self, face: &Face, around: &[([f64; 4], HashMap<u32, &Face>)]) -> Face {
+        let around = around.iter();
+        let around = around.filter_map(|(weights, it)| Some((weights, &it.get(&face.id)?.cells)));
         let around: Vec<_> = around.collect();
         let cells = face.cells.iter().zip(&self.blends).enumerate();
         let cells = cells.map(|(place, (cell, blend))| match blend {

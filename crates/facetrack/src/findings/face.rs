@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! A face over time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use super::{FindingKind, Log, Place, Run};
@@ -26,7 +26,7 @@ const LONG_LIMIT: Duration = Duration::from_secs(2);
 
 /// A face jumps if its position and size deviate more from those expected, in sizes of the face per
 /// nominal period. Our choice: twice the largest deviation in five clips with four engines.
-const JUMP: f32 = 0.2;
+pub(super) const JUMP: f32 = 0.2;
 
 /// Landmarks jump if they change more, relative to their mean, in the same unit. Our choice: twice
 /// the largest change in the same clips.
@@ -44,7 +44,7 @@ const COMPARABLE: Duration = Duration::from_millis(300);
 
 /// Maximum deviation of a face that takes over the place of another one, in sizes of the face: the
 /// reach of the tracker.
-const SAME_PLACE: f32 = 1.0;
+pub(super) const SAME_PLACE: f32 = 1.0;
 
 /// A face over time.
 #[derive(Debug)]
@@ -94,6 +94,12 @@ impl Face {
     /// Returns true if `other` is at the place where this face is expected.
     pub(super) fn is_near(&self, other: &Observation, time: Duration) -> bool {
         self.measured.deviation_of(other, time) <= SAME_PLACE
+    }
+
+    /// The places where this face is expected, and the distance from them that is this deviation.
+    pub(super) fn reach(&self, deviation: f32, time: Duration) -> ([Point; 2], f32) {
+        let measured = &self.measured;
+        (measured.expected(time), deviation * measured.size)
     }
 
     /// Returns true if this face jumps if it is the `other` one.
@@ -170,8 +176,10 @@ impl Face {
 
     /// Ends the blendshapes that are not at their limit in `face`.
     fn end_limits(&mut self, id: u32, face: Option<&Observation>, log: &mut Log) {
-        let is_at_limit = |name: &str| face.is_some_and(|face| at_limit(face).any(|it| it == name));
-        let ended = self.limits.extract_if(.., |name, _| !is_at_limit(name));
+        let limits: HashSet<&str> = face.into_iter().flat_map(at_limit).collect();
+        let ended = self
+            .limits
+            .extract_if(.., |name, _| !limits.contains(&**name));
         for (name, run) in ended {
             let duration = log.duration(run);
             if duration >= LONG_LIMIT {
@@ -196,14 +204,17 @@ impl Measured {
         }
     }
 
-    /// Distance and difference in size from the face that is expected, in sizes of the face. It goes
-    /// on as before, or stops.
-    fn deviation_of(&self, face: &Observation, time: Duration) -> f32 {
+    /// The places where the face is expected: it goes on as before, or stops.
+    fn expected(&self, time: Duration) -> [Point; 2] {
         let by = self.motion.displacement(time).unwrap_or_default();
         let from = self.motion.centroid();
-        let expected = Point::new(from.x + by.x, from.y + by.y);
-        let to = face.centroid();
-        let distance = to.distance(expected).min(to.distance(from));
+        [Point::new(from.x + by.x, from.y + by.y), from]
+    }
+
+    /// Distance and difference in size from the face that is expected, in sizes of the face.
+    fn deviation_of(&self, face: &Observation, time: Duration) -> f32 {
+        let distances = self.expected(time).map(|it| face.centroid().distance(it));
+        let distance = distances[0].min(distances[1]);
         distance.max((size(face) - self.size).abs()) / self.size
     }
 

@@ -295,3 +295,58 @@ fn times_beyond_every_video_are_no_error() {
         findings.finish();
     }
 }
+
+/// A frame with this many faces, whose ids begin at `first`, in rows of `columns` from `left` on.
+fn crowd(first: u32, count: u16, columns: u16, left: f32) -> FrameReport {
+    let faces = (0..count).map(|index| {
+        let mut face = face(first + u32::from(index), 0.0);
+        let (column, row) = (index % columns, index / columns);
+        face.face.bbox.x = left + 200.0 * f32::from(column);
+        face.face.bbox.y = 200.0 * f32::from(row);
+        face
+    });
+    report(faces.collect())
+}
+
+#[test]
+fn the_faces_of_a_crowd_are_told_apart() {
+    let mut frames = vec![crowd(1, 900, 30, 0.0); 10];
+    frames.extend(vec![crowd(1001, 900, 30, 20.0); 10]);
+    let found = findings(&frames);
+    assert_eq!(found.len(), 900);
+    let is_change = |(kind, face, first, last): &_| {
+        matches!(face, Some(1001..)) && (*kind, *first, *last) == (FindingKind::IdChange, 10, 11)
+    };
+    assert!(found.iter().all(is_change), "{found:?}");
+    // Each face takes the place of the next one.
+    let mut swapped = crowd(1, 900, 30, 0.0);
+    for pair in swapped.faces.chunks_exact_mut(2) {
+        let [a, b] = pair else { continue };
+        std::mem::swap(&mut a.id, &mut b.id);
+    }
+    frames.truncate(10);
+    frames.extend(vec![swapped; 10]);
+    let found = findings(&frames);
+    let swaps = (1..900).step_by(2);
+    let swaps = swaps.map(|id| (FindingKind::IdSwap, Some(id), 11, 11));
+    assert_eq!(found, swaps.collect::<Vec<_>>());
+}
+
+/// Each pair of frames takes less than a second; comparing all faces with each other takes minutes.
+#[test]
+fn many_faces_in_one_place_are_not_compared_with_each_other() {
+    let start = std::time::Instant::now();
+    let here = crowd(1, 30_000, 1, 0.0);
+    let place = |frame: &FrameReport, x: f32| {
+        let mut frame = frame.clone();
+        let faces = frame.faces.iter_mut();
+        faces.for_each(|face| (face.face.bbox.x, face.face.bbox.y) = (x, 0.0));
+        frame
+    };
+    let others = place(&crowd(40_001, 30_000, 1, 0.0), 0.0);
+    let (here, there) = (place(&here, 0.0), place(&here, 900.0));
+    for (second, count) in [(others, 30_000), (there, 30_000)] {
+        assert_eq!(findings(&[here.clone(), second]).len(), count);
+    }
+    assert!(start.elapsed() < Duration::from_secs(30));
+}
