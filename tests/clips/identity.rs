@@ -125,11 +125,11 @@ fn repeated_pictures_do_not_change_ids() {
         // Two portraits per second, by a fifth of a portrait per picture.
         let picture = |time: f64| (time * PICTURES as f64 + 0.01).floor() / PICTURES as f64;
         let passes = |_: usize, time: f64| picture(time) * 2.0 / (ROOM - 1) as f64;
-        let properties = format!("engine={kind}");
+        let properties = format!("engine={}", kind.name());
         for repeats in 1..=5 {
             let rate = (PICTURES * repeats, 1);
             let found = ids(&faces(&portraits, rate, passes, &properties));
-            assert_eq!(found, BTreeSet::from([1]), "{kind}, {repeats} times");
+            assert_eq!(found, BTreeSet::from([1]), "{kind:?}, {repeats} times");
         }
     }
     let Some(folder) = folder(EngineKind::OpenCvYunet) else {

@@ -215,9 +215,9 @@ fn encoded(picture: &[f32], seed: u64, most: f32) -> Picture {
 
 #[test]
 fn a_picture_that_is_shown_or_encoded_again_is_a_repeat() {
-    for (repeats, error) in [(2, 0.0), (5, 0.0), (2, 0.02), (5, 0.06)] {
-        // A pan by a fiftieth of the width per picture.
-        let frame = |n: usize| encoded(&scene(3, n / repeats * 4), n as u64, error);
+    for (repeats, error) in [(2, 0.0), (5, 0.0), (2, 0.02), (5, 0.04)] {
+        // A pan by a 24th of the width per picture.
+        let frame = |n: usize| encoded(&scene(3, n / repeats * 8), n as u64, error);
         let frames: Vec<_> = (0..12 * repeats).map(frame).collect();
         for on_cut in [OnCut::Reset, OnCut::Ignore] {
             // From the fifth picture on, the usual change is known.
