@@ -105,6 +105,9 @@ fn videos_that_look_unreadable_are_tracked() {
     let view = view.args(&format!("view {} --proxy --out {}", paths[0], paths[1]));
     let viewed = view.run();
     assert!(viewed.success, "{}", viewed.text);
+    // No copy is tracked.
+    let text = run(folder, &format!("pages --out copies {SCRIPTED}")).exits(2);
+    assert!(text.contains("no video found"), "{text}");
     for (name, _) in VIDEOS {
         let record = record(&folder.join(format!("out/{name}.json")));
         let copied = packet_times(&pages.join(format!("videos/{name}-proxy.webm")));

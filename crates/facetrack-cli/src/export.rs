@@ -432,10 +432,12 @@ mod tests {
             })
         };
         for format in [Format::Csv, Format::Parquet, Format::OpenfaceCsv] {
-            fs::write(&out, "my notes").unwrap();
-            let error = export(format).unwrap_err().to_string();
-            assert!(error.contains("out: it exists, and is no "), "{error}");
-            assert_eq!(fs::read_to_string(&out).unwrap(), "my notes");
+            for others in ["my notes", "frame,mine\n1,2\n", "PAR1 PAR1"] {
+                fs::write(&out, others).unwrap();
+                let error = export(format).unwrap_err().to_string();
+                assert!(error.contains("out: it exists, and is no "), "{error}");
+                assert_eq!(fs::read_to_string(&out).unwrap(), others);
+            }
             fs::remove_file(&out).unwrap();
             for _ in 0..2 {
                 export(format).unwrap();

@@ -50,11 +50,13 @@ pub(crate) struct IndexArguments {
 /// Returns a failure if an entry of a folder was left out.
 pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
     check_faces(&arguments)?;
-    let outputs = [Some(&arguments.to), arguments.faces.as_ref()];
-    outputs
-        .into_iter()
-        .flatten()
-        .try_for_each(|path| PARQUET.check(path, &[]))?;
+    PARQUET.check(&arguments.to, &videos::columns())?;
+    let face_columns = [faces::common_columns(), arguments.columns].concat();
+    let video = std::iter::once(Column::new("video", Kind::Text));
+    let all = video.chain(faces::frame_columns());
+    let all: Vec<_> = all.chain(face_columns.iter().cloned()).collect();
+    let mut path = arguments.faces.iter();
+    path.try_for_each(|path| PARQUET.check(path, &all))?;
     let mut code = ExitCode::SUCCESS;
     let videos = videos::index(&arguments.sources, &mut |complaint| {
         code = ExitCode::FAILURE;
@@ -66,10 +68,7 @@ pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>>
         rows.try_for_each(|row| Ok(add(row)?))
     })?;
     if let Some(path) = arguments.faces {
-        let columns = [faces::common_columns(), arguments.columns].concat();
-        let rows = Rows::new(&columns);
-        let video = std::iter::once(Column::new("video", Kind::Text));
-        let all = video.chain(faces::frame_columns()).chain(columns).collect();
+        let rows = Rows::new(&face_columns);
         table::write(&path, PARQUET, all, "face", |add| {
             let mut recorded = videos.values().filter_map(|row| videos::recorded(row));
             recorded.try_for_each(|video| add_faces(&video, &rows, add))
@@ -149,6 +148,21 @@ mod tests {
             assert!(error.contains("is no Parquet file"), "{error}");
         }
         assert_eq!(std::fs::read(&record).unwrap().len(), 15);
+        // A table of another program, and the other table.
+        let other = folder.path().join("other.parquet");
+        let columns = vec![
+            Column::new("id", Kind::Text),
+            Column::new("mine", Kind::Text),
+        ];
+        table::write(&other, PARQUET, columns, "row", |_| Ok(())).unwrap();
+        index(&a, &a, Some(&b)).unwrap();
+        for (to, faces) in [(&other, None), (&a, Some(other.as_path())), (&b, None)] {
+            let error = index(&a, to, faces).unwrap_err().to_string();
+            assert!(
+                error.contains("is no Parquet file with these columns"),
+                "{error}"
+            );
+        }
         // An index is renewed.
         index(&a, &a, Some(&b)).unwrap();
     }

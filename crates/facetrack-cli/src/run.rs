@@ -19,7 +19,7 @@ mod segment_plan;
 mod segments;
 mod shard;
 mod staging;
-mod status_file;
+pub(crate) mod status_file;
 mod summary;
 mod units;
 mod video;

@@ -5,7 +5,7 @@ mod csv;
 mod parquet;
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
@@ -19,8 +19,9 @@ use self::parquet::ParquetTable;
 use crate::error::StoreError;
 use crate::output;
 
-/// The first bytes of a Parquet file.
-const PARQUET: &[u8] = b"PAR1";
+/// Number of columns by which a table of this command is known. Our choice: those after them depend on
+/// the record.
+const LEADING: usize = 3;
 
 /// A format of tables in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +41,23 @@ impl FileFormat {
         }
     }
 
-    /// Checks that a file to replace begins like one with these columns.
+    /// Checks that a file to replace begins with the first of these columns.
     ///
     /// # Errors
     /// Returns a message with the file and the remedy.
     pub(crate) fn check(self, path: &Path, columns: &[Column]) -> Result<(), String> {
-        match self {
-            Self::Parquet => check_start(path, PARQUET, "Parquet file"),
-            _ => check_start(path, columns[0].name.as_bytes(), "table of this format"),
+        let names = columns
+            .iter()
+            .take(LEADING)
+            .map(|column| column.name.as_str());
+        let names: Vec<_> = names.collect();
+        if self != Self::Parquet {
+            return check_start(path, names.join(",").as_bytes(), "table of this format");
         }
+        if may_replace(path, |file| parquet::begins_with(file, &names)) {
+            return Ok(());
+        }
+        Err(refusal(path, "Parquet file with these columns"))
     }
 
     /// Begins a file.
@@ -117,18 +126,25 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), StoreError> {
 /// # Errors
 /// Returns a message with the file and the remedy.
 pub(crate) fn check_start(path: &Path, start: &[u8], kind: &str) -> Result<(), String> {
-    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+    let has_start = |mut file: File| {
+        let mut found = vec![0; start.len()];
+        file.read_exact(&mut found).is_ok() && found == start
+    };
+    if may_replace(path, has_start) {
         return Ok(());
     }
-    let mut found = vec![0; start.len()];
-    let read = file::open(path).and_then(|mut file| file.read_exact(&mut found));
-    if read.is_ok() && found == start {
-        return Ok(());
-    }
-    Err(format!(
-        "{}: it exists, and is no {kind}. Name another file",
-        path.display()
-    ))
+    Err(refusal(path, kind))
+}
+
+/// Returns true if no file with any content is at the path, or one that `is_own`.
+pub(crate) fn may_replace(path: &Path, is_own: impl FnOnce(File) -> bool) -> bool {
+    let has_content = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+    !has_content || file::open(path).is_ok_and(is_own)
+}
+
+fn refusal(path: &Path, kind: &str) -> String {
+    let path = path.display();
+    format!("{path}: it exists, and is no {kind}. Name another file")
 }
 
 /// Type of the values of a column. Each may be missing in any row.

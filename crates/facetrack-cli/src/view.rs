@@ -6,7 +6,7 @@ mod encode;
 mod folder;
 mod page;
 mod points;
-mod proxy;
+pub(crate) mod proxy;
 mod summary;
 
 use std::error::Error;
@@ -237,6 +237,7 @@ fn described(finding: &Finding) -> Json {
 fn describe(header: &mut Json, replay: &Replay<File>) {
     header["engine"] = replay.engine().into();
     header["fps"] = replay.fps().unwrap_or(ANY_FPS).into();
+    header["pixelAspectRatio"] = replay.pixel_aspect_ratio().into();
     header["finished"] = replay.is_finished().into();
     // The first frame of the video has the time 0; earlier records have times of buffers.
     header["startsAtZero"] = matches!(replay.times(), Times::Stream(_)).into();

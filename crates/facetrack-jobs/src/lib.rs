@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 /// standard output, and reads no messages.
 pub const PROXY: &str = "proxy";
 
+/// The writing application in these copies, which is their mark.
+pub const PROXY_MARK: &str = "facetrack view --proxy";
+
 /// A message to a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -301,7 +301,7 @@ def test_keys_field_and_tracks_go_to_frames(page: Browser) -> None:
     page.press(" ")
     page.wait(f"{SHOWN} > 315")
     page.press(" ")
-    assert page.text("play") == "Play"
+    page.wait("return document.getElementById('play').textContent === 'Play'")
     page.find("previous").click()
     for track in page.driver.find_elements(By.CLASS_NAME, "track"):
         before = page.run(SHOWN)
@@ -365,6 +365,82 @@ def test_the_page_says_which_video_it_cannot_play(browser: Browser, folder: Path
     # The boxes are there without it.
     browser.press(Keys.END)
     browser.wait_for_frame(FRAMES)
+
+
+def damage(video: Path, number: int) -> None:
+    """Takes its content from a frame, of a video whose frames are in order."""
+    show = ["ffprobe", "-loglevel", "error", "-show_packets", "-of", "json", str(video)]
+    packet = json.loads(subprocess.check_output(show))["packets"][number - 1]
+    with video.open("r+b") as file:
+        # The length of the first unit stays.
+        file.seek(int(packet["pos"]) + 4)
+        file.write(bytes(int(packet["size"]) - 4))
+
+
+def test_no_picture_is_shown_under_the_number_of_another_frame(browser: Browser, tmp_path: Path) -> None:
+    video = make_clip(tmp_path / "clip.mp4", "-c:v", "libx264", "-an", "-g", "30", "-bf", "0", frames=90)
+    frames = track(video, tmp_path)
+    damage(video, 45)
+    run("facetrack", "view", tmp_path / "clip.json")
+    browser.open(tmp_path / "clip.html")
+    browser.choose(video)
+    only_boxes(browser)
+    notices = set()
+    for number in [9, *range(44, 48), 9, 80, 45, 1]:
+        browser.run("location.hash = arguments[0]", f"#frame={number}")
+        browser.wait("const video = document.getElementById('video'); return video.error || !video.seeking && video.readyState > 1")
+        browser.wait_for_frame(number)
+        read = browser.run(READ, COLORS["obj_1"])
+        # Nothing has the number 0, as the first frame.
+        assert read["number"] in (0, number - 1)
+        x, _, width, _ = frames[number]["tracked_objects"][0]["box"]
+        assert all(abs(found - wanted) <= MOST_PIXELS for found, wanted in zip(read["x"], [x, x + width]))
+        assert browser.run("return document.getElementById('frame').valueAsNumber") == number
+        notices.add(browser.text("notice").split(".")[0])
+    assert "This browser cannot decode the video here" in notices
+    # Going back gives the picture again.
+    browser.run("location.hash = '#frame=9'")
+    browser.wait(f"return (function () {{{READ}}})(arguments[0]).number === 8", COLORS["obj_1"])
+    assert browser.text("notice") == ""
+    assert_frame(browser, 80, frames)
+
+
+def test_a_video_with_squeezed_pixels_is_the_video_of_its_record(browser: Browser, tmp_path: Path) -> None:
+    video = make_clip(tmp_path / "clip.mp4", "-c:v", "libx264", "-an", "-aspect", "32:9", frames=10)
+    track(video, tmp_path)
+    run("facetrack", "view", tmp_path / "clip.json")
+    browser.open(tmp_path / "clip.html")
+    ratio = "const screen = document.getElementById('screen'); return screen.clientWidth / screen.clientHeight"
+    for _ in range(2):
+        assert abs(browser.run(ratio) - 32 / 9) < 0.02
+        browser.choose(video)
+        assert browser.text("notice") == ""
+
+
+def test_the_command_on_the_page_makes_a_video_that_the_browser_plays(browser: Browser, tmp_path: Path) -> None:
+    source = ["-f", "lavfi", "-i", "testsrc=s=321x181:r=25", "-frames:v", "12"]
+    run("ffmpeg", "-loglevel", "error", *source, "-c:v", "mjpeg", tmp_path / "odd.avi")
+    track(tmp_path / "odd.avi", tmp_path)
+    run("facetrack", "view", tmp_path / "odd.json", "--video", tmp_path / "odd.avi")
+    browser.open(tmp_path / "odd.html")
+    browser.wait("return document.querySelector('#notice code')")
+    subprocess.run(browser.driver.find_element(By.CSS_SELECTOR, "#notice code").text, shell=True, check=True, cwd=tmp_path)
+    browser.choose(tmp_path / "odd-browser.mp4")
+    browser.run("location.hash = '#frame=7'")
+    browser.wait("return document.getElementById('state').textContent === 'Frame 7: tracked.'")
+
+
+@pytest.mark.parametrize("missing", ["Window.DecompressionStream", "HTMLVideoElement.requestVideoFrameCallback"])
+def test_the_page_says_what_a_browser_lacks(browser: Browser, folder: Path, missing: str) -> None:
+    owner, name = missing.split(".")
+    lacks = {"source": f"delete window.{name}; delete {owner}.prototype.{name}"}
+    script = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", lacks)
+    try:
+        browser.driver.get((folder / "clip #1.html").as_uri())
+        notice = browser.text("notice")
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    assert notice.startswith(f"This browser has no {name}. ") and "Firefox 132" in notice
 
 
 def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use facetrack_jobs::PROXY_MARK;
 use gst::prelude::*;
 use gstfacetrack::shown;
 
@@ -14,7 +15,7 @@ use crate::{branch, faults, playback, streams};
 const ENCODER: &str = "videoconvert ! videoscale add-borders=false \
     ! video/x-raw,width=[2,640],height=[2,640],pixel-aspect-ratio=1/1 \
     ! vp8enc deadline=1 cpu-used=8 threads=2 target-bitrate=1500000 keyframe-max-dist=15 \
-    ! webmmux ! fdsink sync=false";
+    ! webmmux name=muxer ! fdsink sync=false";
 
 /// Writes the copy of `video` to standard output, which is a file.
 ///
@@ -35,6 +36,8 @@ fn copy(video: &Path, prepare: fn(&gst::Pad)) -> Result<bool, Box<dyn Error>> {
     let (file, decoder) = (playback::make("filesrc")?, playback::make("decodebin")?);
     file.set_property("location", video);
     let encoder = gst::parse::bin_from_description(ENCODER, true)?;
+    let muxer = encoder.by_name("muxer").ok_or("there is no muxer")?;
+    muxer.set_property("writing-app", PROXY_MARK);
     pipeline.add_many([&file, &decoder, encoder.upcast_ref()])?;
     file.link(&decoder)?;
     file.static_pad("src").iter().for_each(prepare);

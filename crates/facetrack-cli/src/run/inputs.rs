@@ -16,6 +16,7 @@ use super::lists;
 use super::names;
 use super::video::Video;
 use crate::places;
+use crate::view::proxy::{COPY, is_copy};
 
 /// Files in folders that are taken for videos, by their suffix. A file that is named is always
 /// taken.
@@ -24,6 +25,10 @@ const SUFFIXES: [&str; 27] = [
     "mov", "mp4", "mpeg", "mpg", "mts", "mxf", "nut", "ogm", "ogv", "ts", "vob", "webm", "wmv",
     "y4m",
 ];
+
+/// Suffixes of files in folders that may be copies of `facetrack view`: theirs, and the one of the
+/// format that it is a part of.
+const COPIES: [&str; 2] = ["mkv", "webm"];
 
 /// Suffixes of files that list videos.
 const LISTS: [&str; 4] = ["txt", "csv", "jsonl", "json"];
@@ -63,7 +68,9 @@ pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
     for input in arguments.input.iter().chain(&arguments.videos_json_path) {
         if arguments.videos_json_path.as_ref() == Some(input) || is_list(input) {
             lists.push(input.as_path());
-            inputs.videos.extend(lists::read(input)?);
+            let listed = lists::read(input)?.into_iter();
+            let listed = listed.map(|video| without_copy(video, arguments));
+            inputs.videos.extend(listed);
         } else {
             inputs.add(input, arguments)?;
         }
@@ -77,6 +84,13 @@ pub(super) fn collect(arguments: &RunArguments) -> Result<Inputs, String> {
 /// Returns true if an argument is a list of videos.
 fn is_list(input: &Path) -> bool {
     input == Path::new("-") || input.is_file() && has_suffix(input, &LISTS)
+}
+
+/// The video, which is refused if it is a copy of `facetrack view`.
+fn without_copy(video: Video, arguments: &RunArguments) -> Video {
+    let is_copy = arguments.fetch.is_none() && is_copy(&video.path);
+    let refusal = video.refusal.or(is_copy.then(|| COPY.to_owned()));
+    Video { refusal, ..video }
 }
 
 /// The video with the place of its record, and with absolute paths.
@@ -161,7 +175,8 @@ impl Inputs {
         } else if !is_remote && input.symlink_metadata().is_err() && text.contains(WILDCARDS) {
             self.add_matching(&text)?;
         } else {
-            self.videos.push(single(input, is_remote)?);
+            self.videos
+                .push(without_copy(single(input, is_remote)?, arguments));
         }
         if self.videos.len() == before {
             let (input, suffixes) = (input.display(), SUFFIXES.join(", "));
@@ -170,7 +185,8 @@ impl Inputs {
         Ok(())
     }
 
-    /// Adds the videos in a folder, or those that a pattern for paths below it matches.
+    /// Adds the videos in a folder, or those that a pattern for paths below it matches. Copies of
+    /// `facetrack view` are left out.
     fn add_folder(&mut self, folder: &Path, pattern: Option<&PathPattern>) {
         let depth = pattern.and_then(|it| it.depth).unwrap_or(usize::MAX);
         let walk = WalkDir::new(folder).follow_links(true).max_depth(depth);
@@ -180,7 +196,9 @@ impl Inputs {
         };
         let is_video = |file: &Path| {
             let below = file.strip_prefix(folder).unwrap_or(file);
-            has_suffix(file, &SUFFIXES) && pattern.is_none_or(|it| it.matches(below))
+            let is_named =
+                has_suffix(file, &SUFFIXES) && pattern.is_none_or(|it| it.matches(below));
+            is_named && !(has_suffix(file, &COPIES) && is_copy(file))
         };
         let entries = walk.sort_by_file_name().into_iter();
         for entry in entries.filter_entry(|it| is_searched(it.path(), it.depth())) {
@@ -418,6 +436,36 @@ mod tests {
             let found = collect_at(folder.path(), line).unwrap();
             assert!(found.len() == 1 && found[0].0.ends_with(".a.mp4"), "{line}");
         }
+    }
+
+    #[test]
+    fn copies_of_view_are_no_videos() {
+        use crate::view::proxy::tests::webm;
+        let folder = tree();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("copies")).unwrap();
+        let copy = webm(facetrack_jobs::PROXY_MARK);
+        for name in [
+            "in/a-proxy.webm",
+            "in/deep/renamed.MKV",
+            "copies/a-proxy.webm",
+        ] {
+            fs::write(at(name), &copy).unwrap();
+        }
+        fs::write(at("in/own-proxy.webm"), webm("Lavf")).unwrap();
+        for line in ["@/in --out @/out", "@/in/**/* --out @/out"] {
+            let found = collect_at(folder.path(), line).unwrap();
+            let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+            let wanted = ["a.mov", "b.MP4", "deep/a.webm", "own-proxy.webm"];
+            assert_eq!(names, wanted, "{line}");
+        }
+        let listed = at("copies/a-proxy.webm").display().to_string();
+        fs::write(at("list.txt"), listed).unwrap();
+        for line in ["@/copies/a-proxy.webm", "@/list.txt --out @/out"] {
+            assert_eq!(collect_at(folder.path(), line).unwrap_err(), COPY, "{line}");
+        }
+        let error = collect_at(folder.path(), "@/copies").unwrap_err();
+        assert!(error.contains("no video found"), "{error}");
     }
 
     #[test]

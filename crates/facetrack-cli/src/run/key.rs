@@ -51,6 +51,15 @@ pub(super) fn is_changed(old: &Value, new: &Value) -> bool {
     old["content"] != new["content"]
 }
 
+/// Returns true if a file has the content that a basis states.
+pub(super) fn has_content(path: &Path, basis: &Value) -> bool {
+    let content = match &basis["content"] {
+        Value::String(_) => hash_of_file(path).map(Value::from),
+        _ => stamp(path),
+    };
+    content.is_ok_and(|content| content == basis["content"])
+}
+
 /// The settings that differ, other than the video itself.
 pub(super) fn differences(old: &Value, new: &Value) -> Vec<String> {
     let Some(before) = old.as_object() else {

@@ -12,8 +12,8 @@ use facetrack_jobs::{Outcome, Ready, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::names;
 use super::video::Video;
+use super::{key, names};
 
 /// Maximum size of a status file. Our choice: status files of segments have the faces of their warm-up.
 const MAX_SIZE: u64 = 64 << 20;
@@ -131,6 +131,14 @@ fn rank(status: Status) -> u8 {
         Status::Truncated => 1,
         _ => 0,
     }
+}
+
+/// The file that was tracked for a record, and whether it is still there as it was; `None` without a
+/// status file that names it.
+pub(crate) fn tracked_file(record: &Path) -> Option<(PathBuf, bool)> {
+    let status = StatusFile::read(record).ok()??;
+    let is_same = key::has_content(&status.video, &status.basis);
+    (status.video != Path::new("")).then_some((status.video, is_same))
 }
 
 fn host() -> String {

@@ -209,6 +209,15 @@ fn write_lists<'a, T: DataType>(
     Ok(())
 }
 
+/// Returns true if the file is a Parquet file that begins with these columns.
+pub(super) fn begins_with(file: File, names: &[&str]) -> bool {
+    SerializedFileReader::new(file).is_ok_and(|reader| {
+        let fields = reader.metadata().file_metadata().schema().get_fields();
+        let fields = fields.iter().map(|field| field.name());
+        fields.take(names.len()).eq(names.iter().copied())
+    })
+}
+
 /// Calls `work` with each row of the Parquet file, which has a cell for each of these columns. If
 /// the file does not have a column, or has it with another type, its cells are missing.
 ///

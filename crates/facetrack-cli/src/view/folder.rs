@@ -2,7 +2,7 @@
 //! The pages of a folder that `facetrack run` wrote, and a page that lists them.
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use facetrack_assets::replacement::Replacement;
 
 use super::page::{self, escaped};
+use super::proxy::is_copy;
 use super::{SUFFIX, Shown, View, ViewArguments};
 use crate::error::{StoreError, is_full};
 use crate::index::videos;
 use crate::output;
+use crate::run::status_file::tracked_file;
 use crate::table::{self, Cell};
 
 /// Folder of the pages in a folder of records.
@@ -22,6 +24,9 @@ const FOLDER: &str = "view";
 /// The page that lists the others, and their folder.
 const LIST: &str = "index.html";
 const PAGES: &str = "videos";
+
+/// A file in the folder of the pages, which is its mark.
+const MARK: &str = ".facetrack-view";
 
 /// The program of the list.
 const SCRIPT: &str = include_str!("strips.js");
@@ -45,12 +50,24 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
     let out = arguments.out.as_deref().unwrap_or(&own);
     let list = out.join(LIST);
     table::check_start(&list, page::START.as_bytes(), "page of facetrack view")?;
+    let pages = out.join(PAGES);
+    claim(&pages)?;
     let mut complaints = Vec::new();
     let sources = [folder.to_owned()];
     let index = videos::index(&sources, &mut |complaint| complaints.push(complaint))?;
     let mut rows = Vec::new();
     for (id, row) in &index {
-        let page = videos::recorded(row).map(|video| write_page(&video, row, out, arguments.proxy));
+        let page = videos::recorded(row).map(|recorded| {
+            let video = video(recorded.record, &mut complaints);
+            let page = pages.join(format!("{}.{SUFFIX}", recorded.id));
+            write_page(
+                recorded.record,
+                video.as_deref(),
+                &page,
+                out,
+                arguments.proxy,
+            )
+        });
         let page = match page.transpose() {
             Err(error) if is_full(&*error) => return Err(error),
             Err(error) => {
@@ -71,6 +88,44 @@ pub(crate) fn run(folder: &Path, arguments: &ViewArguments) -> Result<ExitCode, 
     Ok(code)
 }
 
+/// Creates the folder of the pages, and marks it.
+///
+/// # Errors
+/// Returns an error if the folder is from another program, or cannot be written.
+fn claim(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+    let mark = folder.join(MARK);
+    let is_own = fs::symlink_metadata(&mark).is_ok_and(|found| found.is_file());
+    let mut entries = fs::read_dir(folder).map_err(StoreError::at(folder))?;
+    if is_own {
+        return Ok(());
+    }
+    if entries.next().is_some() {
+        let folder = folder.display();
+        let reason = "it exists, and is not from facetrack view. Name another folder with --out";
+        return Err(format!("{folder}: {reason}").into());
+    }
+    File::create_new(&mark).map_err(StoreError::at(&mark))?;
+    Ok(())
+}
+
+/// The video of a record, if it is on this machine, as it was when it was tracked.
+fn video(record: &Path, complaints: &mut Vec<String>) -> Option<PathBuf> {
+    let (video, is_same) = tracked_file(record)?;
+    if is_same && !is_copy(&video) {
+        return Some(video);
+    }
+    // A video of a store was never here.
+    if video.exists() {
+        complaints.push(format!(
+            "{} in the page of {}: it is not the file that was tracked. Track it again",
+            video.display(),
+            record.display()
+        ));
+    }
+    None
+}
+
 /// The page of a video in the list.
 struct Page {
     link: String,
@@ -81,25 +136,20 @@ struct Page {
 
 /// Writes the page of a video.
 fn write_page(
-    video: &videos::Recorded<'_>,
-    row: &[Cell],
+    record: &Path,
+    video: Option<&Path>,
+    page: &Path,
     out: &Path,
     has_proxy: bool,
 ) -> Result<Page, Box<dyn Error>> {
-    let page = out.join(PAGES).join(format!("{}.{SUFFIX}", video.id));
     if let Some(folder) = page.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
     }
-    // A video of a store is not on this machine.
-    let file = match videos::value(row, "video") {
-        Cell::Text(video) => Some(PathBuf::from(video)).filter(|video| video.is_file()),
-        _ => None,
-    };
     let view = View {
-        record: video.record,
-        video: file.as_deref(),
+        record,
+        video,
         has_proxy,
-        out: &page,
+        out: page,
     };
     let Shown {
         findings,
@@ -108,7 +158,7 @@ fn write_page(
     } = view.write(None)?;
     let video = video.map(|video| page::link(out, &video)).transpose()?;
     Ok(Page {
-        link: page::link(out, &page)?,
+        link: page::link(out, page)?,
         findings,
         strip: video.map_or(String::new(), |video| strip(&video, seconds)),
     })
@@ -159,4 +209,97 @@ fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
     out.flush()?;
     replacement.finish()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn pages_are_only_written_to_their_own_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in [
+            "new",
+            "empty",
+            "own",
+            "users",
+            "users/clips",
+            "marked-folder",
+            "marked-folder/.facetrack-view",
+        ] {
+            if name != "new" {
+                fs::create_dir(at(name)).unwrap();
+            }
+        }
+        fs::write(at("own/a.html"), "").unwrap();
+        fs::write(at("own").join(MARK), "").unwrap();
+        fs::write(at("file"), "my notes").unwrap();
+        for (link, target) in [
+            ("to-own", "own"),
+            ("to-users", "users"),
+            ("dangling", "nowhere"),
+        ] {
+            symlink(at(target), at(link)).unwrap();
+        }
+        for (name, is_own) in [
+            ("new", true),
+            ("new", true),
+            ("empty", true),
+            ("own", true),
+            ("to-own", true),
+            ("users", false),
+            ("to-users", false),
+            ("marked-folder", false),
+            ("file", false),
+            ("dangling", false),
+        ] {
+            assert_eq!(claim(&at(name)).is_ok(), is_own, "{name}");
+        }
+        let error = claim(&at("users")).unwrap_err().to_string();
+        assert!(error.contains("Name another folder with --out"), "{error}");
+        assert_eq!(fs::read_dir(at("users")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_the_file_that_was_tracked_is_a_video() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let [record, status, file] = ["a.json", "a.json.done", "a.mp4"].map(at);
+        fs::write(&file, "video").unwrap();
+        let changed = fs::metadata(&file).unwrap().modified().unwrap();
+        let changed = changed
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+            .as_nanos();
+        let hash = facetrack_assets::file::sha256(b"video");
+        for (content, is_same) in [
+            (format!("[5,\"{changed}\"]"), true),
+            (format!("\"{hash}\""), true),
+            (format!("[5,\"{}\"]", changed + 1), false),
+            (format!("[4,\"{changed}\"]"), false),
+            ("\"0f\"".to_owned(), false),
+            ("null".to_owned(), false),
+        ] {
+            let path = file.display();
+            let text = format!(
+                r#"{{"key":"k","status":"complete","video":"{path}","basis":{{"content":{content}}}}}"#
+            );
+            fs::write(&status, text).unwrap();
+            let mut complaints = Vec::new();
+            let found = video(&record, &mut complaints);
+            assert_eq!(found.is_some(), is_same, "{content}");
+            assert_eq!(complaints.is_empty(), is_same, "{complaints:?}");
+        }
+        fs::write(
+            &status,
+            r#"{"key":"k","status":"complete","video":"s3://store/a.mp4"}"#,
+        )
+        .unwrap();
+        let mut complaints = Vec::new();
+        assert_eq!(video(&record, &mut complaints), None);
+        assert!(complaints.is_empty(), "{complaints:?}");
+    }
 }

@@ -10,6 +10,15 @@ const DRAWN = [
   ...["right", "left"].flatMap((side) => ["x", "y", "confidence"].map((name) => `gaze.${side}.${name}`)),
 ];
 
+// What older browsers lack, and tests for it. The page has the versions.
+const NEEDED = [
+  ["DecompressionStream", () => new DecompressionStream("deflate-raw")],
+  ["requestVideoFrameCallback", () => "requestVideoFrameCallback" in HTMLVideoElement.prototype],
+];
+
+// Time to wait for a frame of the video, in milliseconds. Then the record is shown without it.
+const MAX_WAIT = 1000;
+
 // Size of the picture without a video and a size in the record.
 const ANY_SIZE = { width: 640, height: 360 };
 
@@ -17,6 +26,9 @@ class Page {
   static async open() {
     const header = JSON.parse($("header").textContent);
     $("title").textContent = document.title = header.title;
+    const missing = NEEDED.find(([, test]) => !works(test));
+    if (missing) return $("notice").prepend(`This browser has no ${missing[0]}. `);
+    notify("");
     if (header.frames === 0) return notify("The record has no frames.");
     const record = await FaceRecord.open(header);
     const drawn = await Promise.all(DRAWN.map((name) => record.values(name)));
@@ -41,8 +53,9 @@ class Page {
     this.place = 0;
     // The place that was asked for, while the video is paused.
     this.target = null;
-    // Time of the video's first frame, once it was shown, and the place of the frame that it shows.
+    // Time of the video's first frame, once it was shown.
     this.origin = null;
+    // The place of the frame that the video shows; null without a video, and after an error.
     this.videoPlace = null;
     this.describe();
     this.fillLayers();
@@ -65,6 +78,12 @@ class Page {
       `scores to 0.0005, angles to 0.01°. The record has the exact ones.`;
   }
 
+  // Width per height of the picture on the screen, whose pixels are square.
+  get ratio() {
+    const { width, height } = this.size;
+    return (width * this.header.pixelAspectRatio) / height;
+  }
+
   // The size that positions refer to. A record of another program may lack it.
   get size() {
     const { width, height } = this.header;
@@ -75,14 +94,37 @@ class Page {
 
   // --- The place
 
-  // Goes to a place, and has the video follow.
+  // Goes to a place once the video has its frame, so that all parts of the page show the same frame.
   show(place) {
     this.target = Math.min(Math.max(place, 0), this.record.frames - 1);
     this.axis.follow(this.target);
-    $("video").pause();
+    const video = $("video");
+    video.pause();
+    // After an error, it may still have other frames.
+    if (video.error && this.origin !== null) this.load();
+    clearTimeout(this.waiting);
+    if (this.videoPlace === null || this.isShown(this.target)) return this.arrive();
+    this.waiting = setTimeout(() => this.arrive(), MAX_WAIT);
+    this.seek();
+    this.moveCursors();
+  }
+
+  // Shows the target, with the picture if the video has one.
+  arrive() {
+    clearTimeout(this.waiting);
     this.setPlace(this.target);
-    if (this.origin === null || this.videoPlace === this.target) this.draw();
-    else this.seek();
+    this.draw();
+  }
+
+  // True if the video shows the frame at a place. Frames of damaged videos may have the same time.
+  isShown(place) {
+    const { record, videoPlace } = this;
+    return videoPlace !== null && record.time[videoPlace] === record.time[place];
+  }
+
+  // Goes a number of frames on from where the page is going.
+  step(frames) {
+    this.show((this.target ?? this.place) + frames);
   }
 
   showNumber(number) {
@@ -119,30 +161,41 @@ class Page {
     video.currentTime = (start + end) / 2;
   }
 
+  // True if the video has no other frame for the target than the one that it shows.
+  hasSought() {
+    return !$("video").seeking && this.sought === this.target;
+  }
+
   // A frame of the video is on the screen.
   onVideoFrame(mediaTime) {
     const { record, header } = this;
-    if (this.origin === null) {
-      this.origin = mediaTime;
+    if (this.videoPlace === null) {
+      this.origin ??= mediaTime;
+      notify("");
       this.checkSize();
-      if (this.target > 0) return this.seek();
     }
     this.videoPlace = record.placeAt(mediaTime - this.origin + (header.startsAtZero ? 0 : record.time[0]));
     if (this.target === null) {
       this.axis.follow(this.videoPlace);
       this.setPlace(this.videoPlace);
+      this.draw();
+    } else if (this.isShown(this.target) || this.hasSought()) {
+      this.arrive();
+    } else {
+      this.seek();
     }
-    if (this.target === null || this.sought === undefined || this.sought === this.target) this.draw();
   }
 
   // --- Drawing
 
   draw() {
     const { place, record } = this;
+    // The video may have the next picture already.
+    if (this.target !== null && this.target !== place) return;
     const part = record.pointsAt(place);
     // Parts that follow are decoded before the video reaches them.
     record.pointsAt(Math.min(place + this.header.points.frames / 4, record.frames - 1));
-    this.picture.draw(place, this.origin === null ? null : $("video"), part.points, this.size);
+    this.picture.draw(place, this.isShown(place) ? $("video") : null, part.points, this.size);
     if (!part.points) {
       part.promise.then(() => place === this.place && this.draw());
       return;
@@ -154,11 +207,11 @@ class Page {
   }
 
   tellState() {
-    const { place, record, videoPlace } = this;
+    const { place, record } = this;
     const texts = [`Frame ${record.number[place]}: ${record.state[place]}`];
     if (record.cuts.includes(place)) texts.push("first frame after a cut");
-    const isOther = this.origin !== null && videoPlace !== null && videoPlace !== place;
-    if (isOther) texts.push(`the video has no frame of its own here, and shows frame ${record.number[videoPlace]}`);
+    const isMissing = this.videoPlace !== null && !this.isShown(place);
+    if (isMissing) texts.push("the browser has no picture of it");
     $("state").textContent = `${texts.join("; ")}.`;
   }
 
@@ -181,7 +234,7 @@ class Page {
 
   moveCursors() {
     for (const track of document.querySelectorAll(".track")) {
-      const x = this.axis.x(this.place + 0.5, track.clientWidth);
+      const x = this.axis.x((this.target ?? this.place) + 0.5, track.clientWidth);
       const cursor = track.querySelector(".cursor");
       cursor.style.transform = `translateX(${x}px)`;
       cursor.hidden = x < GUTTER;
@@ -202,9 +255,8 @@ class Page {
   }
 
   resize() {
-    const { width, height } = this.size;
     const video = $("video");
-    const ratio = video.videoWidth ? video.videoWidth / video.videoHeight : width / height;
+    const ratio = video.videoWidth ? video.videoWidth / video.videoHeight : this.ratio;
     $("screen").style.aspectRatio = ratio;
     $("screen").style.maxWidth = `calc(75vh * ${ratio})`;
     this.redrawTimeline();
@@ -221,6 +273,21 @@ class Page {
     this.sought = undefined;
     notify("");
     video.src = source;
+    this.load();
+  }
+
+  // Loads the video, and waits for its frames, no longer for those of the one before.
+  load() {
+    const video = $("video");
+    const wait = () => {
+      this.callback = video.requestVideoFrameCallback((_, { mediaTime }) => {
+        wait();
+        this.onVideoFrame(mediaTime);
+      });
+    };
+    if (this.callback) video.cancelVideoFrameCallback(this.callback);
+    video.load();
+    wait();
   }
 
   openFile(file) {
@@ -231,27 +298,36 @@ class Page {
     $("play").disabled = false;
     const video = $("video");
     const { width, height } = this.size;
-    const ratio = (video.videoWidth * height) / (video.videoHeight * width);
+    const ratio = video.videoWidth / video.videoHeight / this.ratio;
     this.resize();
-    // Squeezed pixels change the ratio by up to a half.
+    // Records of earlier versions have no pixel aspect ratio, which is up to a half.
     if (ratio < 0.6 || ratio > 1.7) {
       notify(`The video has ${video.videoWidth}×${video.videoHeight} px, the frames of the record ${width}×${height}: it is another video, or one that is turned.`);
     }
   }
 
+  // Goes on without the video, which shows no frames after an error.
   cannotPlay() {
+    this.videoPlace = null;
+    this.sought = undefined;
+    this.target ??= this.place;
+    $("play").disabled = true;
+    $("video").pause();
+    this.arrive();
     const name = quoted(this.videoName);
     const copy = quoted(`${this.videoName.replace(/\.[^.]*$/, "")}-browser.mp4`);
+    const fault = this.origin !== null ? "cannot decode the video here" : "cannot play the video, or it is not there";
     notify(
-      "This browser cannot play the video, or it is not there. Choose the file again, write the page with --proxy, or choose a copy in another format with the same frames:",
-      `ffmpeg -i ${name} -map 0:v:0 -fps_mode passthrough -c:v libx264 -pix_fmt yuv420p ${copy}`,
+      `This browser ${fault}. Choose the file again, write the page with --proxy, or choose a copy in another format with the same frames:`,
+      `ffmpeg -i ${name} -map 0:v:0 -fps_mode passthrough -vf 'scale=ceil(iw/2)*2:ceil(ih/2)*2' -c:v libx264 -pix_fmt yuv420p ${copy}`,
     );
   }
 
   togglePlay() {
     const video = $("video");
-    if (this.origin === null) return;
+    if (this.videoPlace === null || video.error) return;
     if (!video.paused) return this.show(this.videoPlace ?? this.place);
+    clearTimeout(this.waiting);
     this.target = null;
     video.play();
   }
@@ -321,8 +397,8 @@ class Page {
     const { axis } = this;
     const press = (id, action) => $(id).addEventListener("click", action);
     const middle = () => (axis.from + axis.to) / 2;
-    press("previous", () => this.show(this.place - 1));
-    press("next", () => this.show(this.place + 1));
+    press("previous", () => this.step(-1));
+    press("next", () => this.step(1));
     press("play", () => this.togglePlay());
     press("zoom-in", () => axis.zoom(1 / 2, this.place));
     press("zoom-out", () => axis.zoom(2, middle()));
@@ -353,15 +429,9 @@ class Page {
     const showPlay = () => ($("play").textContent = video.paused ? "Play" : "Pause");
     for (const name of ["play", "pause"]) video.addEventListener(name, showPlay);
     video.addEventListener("error", () => this.cannotPlay());
-    video.addEventListener("ended", () => (this.target = this.videoPlace));
     video.addEventListener("seeked", () => {
       if (this.target !== null && this.sought !== this.target) this.seek();
     });
-    const onFrame = (_, { mediaTime }) => {
-      video.requestVideoFrameCallback(onFrame);
-      this.onVideoFrame(mediaTime);
-    };
-    video.requestVideoFrameCallback(onFrame);
   }
 
   // A press on a track seeks, also while the pointer moves; over a curve, the values are told.
@@ -409,8 +479,8 @@ class Page {
     const { axis, record } = this;
     const actions = {
       " ": () => this.togglePlay(),
-      ArrowLeft: () => this.show(this.place - step),
-      ArrowRight: () => this.show(this.place + step),
+      ArrowLeft: () => this.step(-step),
+      ArrowRight: () => this.step(step),
       Home: () => this.show(0),
       End: () => this.show(record.frames - 1),
       PageUp: () => axis.move(-0.8),
@@ -447,6 +517,15 @@ function checkbox(title, isOn, onChange) {
   box.addEventListener("change", () => onChange(box.checked));
   label.append(box, ` ${title}`);
   return label;
+}
+
+// True if a test of the browser succeeds.
+function works(test) {
+  try {
+    return Boolean(test());
+  } catch {
+    return false;
+  }
 }
 
 // A message, with a command to copy; an empty one goes away.

@@ -150,8 +150,13 @@ class FaceRecord {
 
   // The place of the frame with this number, or of the one before it.
   placeOf(number) {
-    let place = 0;
-    while (place + 1 < this.frames && this.number[place + 1] <= number) place++;
-    return place;
+    let low = 0;
+    let high = this.frames - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.number[middle] <= number) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 }

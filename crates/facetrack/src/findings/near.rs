@@ -9,7 +9,7 @@ use super::face::Face;
 use crate::geometry::Point;
 
 /// Maximum number of faces of a cell that are compared. Our choice: no picture has more in one place.
-const MOST: usize = 256;
+const MOST: usize = 64;
 
 /// Rounding of places and distances, relative to the reach. Our choice: far more than that of `f32`.
 const ROUNDING: f64 = 1e-3;
