@@ -41,7 +41,7 @@ impl<'a> Near<'a> {
     fn add(&mut self, id: u32, face: &'a Face, (places, reach): ([Point; 2], f32)) {
         let reach = f64::from(reach) * (1.0 + ROUNDING);
         // Each place reaches at most four cells of this side.
-        let exponent = (2.0 * reach).log2().ceil() as i32;
+        let exponent = libm::log2(2.0 * reach).ceil() as i32;
         self.exponents.insert(exponent);
         let cells: BTreeSet<Cell> = places
             .into_iter()
@@ -73,5 +73,5 @@ fn reached(place: Point, reach: f64, exponent: i32) -> impl Iterator<Item = Cell
 
 /// The column or row of a coordinate. The cast bounds those of damaged records.
 fn index(at: f64, exponent: i32) -> i64 {
-    (at / f64::from(exponent).exp2()).floor() as i64
+    (at / libm::exp2(exponent.into())).floor() as i64
 }
