@@ -25,7 +25,7 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.5 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.4 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
  * ]|
  * Pixelates faces in two passes, so that a face is covered before it is found for the first time.
  *
