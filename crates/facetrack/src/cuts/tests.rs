@@ -215,7 +215,7 @@ fn encoded(picture: &[f32], seed: u64, most: f32) -> Picture {
 
 #[test]
 fn a_picture_that_is_shown_or_encoded_again_is_a_repeat() {
-    for (repeats, error) in [(2, 0.0), (5, 0.0), (2, 0.02), (5, 0.04)] {
+    for (repeats, error) in [(2, 0.0), (5, 0.0), (2, 0.04), (5, 0.02)] {
         // A pan by a 24th of the width per picture.
         let frame = |n: usize| encoded(&scene(3, n / repeats * 8), n as u64, error);
         let frames: Vec<_> = (0..12 * repeats).map(frame).collect();
