@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gst_base::prelude::*;
 use gst_video::prelude::*;
-use gst_video::{VideoFormat, VideoFrameRef, VideoInfo};
+use gst_video::{VideoFormat, VideoFrameRef, VideoInfo, VideoMultiviewMode};
 use thiserror::Error;
 
 use crate::meta::{self, Fit, MetaError, MissingMetaCounter};
@@ -161,6 +161,10 @@ impl FrameFormat {
     /// The format of `caps`; `None` if such frames cannot be drawn into.
     pub(crate) fn of(caps: &gst::CapsRef) -> Option<Self> {
         let info = VideoInfo::from_caps(caps).ok()?;
+        // The other views would stay as they are.
+        if info.multiview_mode() == VideoMultiviewMode::Separated {
+            return None;
+        }
         let layout = video::layout(info.format())?;
         Some(Self { info, layout })
     }

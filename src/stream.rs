@@ -27,8 +27,9 @@ pub struct VideoTimes {
 }
 
 impl VideoTimes {
-    /// Notes that the stream does not begin with its video, unless frames have come.
+    /// Notes a seek: the stream does not begin with its video, unless frames have come.
     pub fn begin_within(&mut self) {
+        self.first = None;
         if !std::mem::replace(&mut self.has_begun, true) {
             self.start = Some(0);
         }

@@ -39,6 +39,7 @@
  * ]|
  * Blurs a scripted face, without any model, and saves a picture.
  */
+use std::mem;
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ struct State {
     overlay: Overlay,
     /// True if a frame of the stream had readable metadata.
     has_report: bool,
+    /// True if a frame had none since this was last reported.
+    has_absent: bool,
     warnings: Warnings,
 }
 
@@ -80,7 +83,7 @@ impl State {
     /// Forgets all frames: the next one does not continue them.
     fn reset(&mut self) {
         self.clock.reset();
-        self.has_report = false;
+        (self.has_report, self.has_absent) = (false, false);
         self.redactor = Redactor::default();
     }
 
@@ -112,9 +115,12 @@ impl State {
             })?;
             meta::redaction::mark(buffer, &format.info, &cover);
         }
+        self.has_absent |= report == Err(MetaError::Absent);
         self.has_report |= report.is_ok();
+        if self.has_report && mem::take(&mut self.has_absent) {
+            return Ok(Some(DrawingError::SomeAbsent));
+        }
         Ok(match report {
-            Err(MetaError::Absent) if self.has_report => Some(DrawingError::SomeAbsent),
             Err(error) => Some(error.into()),
             Ok(_) => Some(search)
                 .filter(|it| *it != SearchExtent::Whole)
@@ -248,12 +254,15 @@ impl BaseTransformImpl for FaceTrackBlur {
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let format = FrameFormat::of(incaps)
             .ok_or_else(|| gst::loggable_error!(CAT, "{incaps} cannot be drawn into"))?;
+        let info = format.info.clone();
         let mut state = lock(&self.state);
-        let size = |format: &FrameFormat| (format.info.width(), format.info.height());
-        if state.format.as_ref().map(size) != Some(size(&format)) {
-            state.reset();
+        if let Some(before) = state.format.replace(format) {
+            let scale = |new: u32, old: u32| new as f32 / old.max(1) as f32;
+            let (width, height) = (before.info.width(), before.info.height());
+            state
+                .redactor
+                .rescale(scale(info.width(), width), scale(info.height(), height));
         }
-        state.format = Some(format);
         Ok(())
     }
 

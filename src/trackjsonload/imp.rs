@@ -235,6 +235,7 @@ impl BaseTransformImpl for TrackJsonLoad {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         match event.view() {
+            gst::EventView::StreamStart(_) => self.with(Replaying::begin_stream),
             gst::EventView::FlushStop(_) => self.with(|replaying| {
                 replaying.is_sought = true;
                 replaying.shown.flush();

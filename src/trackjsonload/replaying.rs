@@ -92,6 +92,10 @@ pub(super) struct Replaying {
     on_mismatch: OnMismatch,
     /// True if the video that is played differs from the one of the record.
     is_other_video: bool,
+    /// True if it comes from the same file.
+    is_same_file: bool,
+    /// True if frames come in their order and all of them.
+    is_in_order: bool,
     /// True if the video has to be compared with the one of the record.
     is_unchecked: bool,
     orientation: Orientation,
@@ -128,6 +132,8 @@ impl Replaying {
             match_by: settings.match_by,
             on_mismatch: settings.on_mismatch,
             is_other_video: false,
+            is_same_file: false,
+            is_in_order: true,
             is_unchecked: true,
             orientation: Orientation::default(),
             tolerance: u64::from(settings.tolerance) * 1_000_000,
@@ -166,6 +172,12 @@ impl Replaying {
         self.is_unchecked = true;
     }
 
+    /// Begins a stream, which may be another video.
+    pub(super) fn begin_stream(&mut self) {
+        self.orientation = Orientation::default();
+        self.is_unchecked = true;
+    }
+
     /// Takes the orientation from a list of tags.
     pub(super) fn read_tags(&mut self, tags: &gst::TagListRef) {
         self.is_unchecked |= self.orientation.update(tags).is_some();
@@ -190,7 +202,12 @@ impl Replaying {
             fps: self.fps.filter(|fps| *fps > 0.0),
             duration: source.duration,
         };
-        let difference = self.replay.video().difference(&played);
+        let recorded = self.replay.video();
+        self.is_same_file = recorded.is_same_file(&played);
+        let mut difference = recorded.difference(&played);
+        if self.match_by == MatchBy::Frame {
+            difference = difference.or_else(|| recorded.rate_difference(&played));
+        }
         self.is_other_video = difference.is_some();
         let path = self.path.display();
         let remedy = difference.as_ref().map(remedy)?;
@@ -205,6 +222,10 @@ impl Replaying {
             self.times.begin_within();
         }
         self.times.begin(segment);
+        let skips = segment
+            .flags()
+            .contains(gst::SegmentFlags::TRICKMODE_KEY_UNITS);
+        self.is_in_order = segment.rate() > 0.0 && !skips;
         let segment = segment.downcast_ref::<gst::ClockTime>();
         let start = segment.and_then(|segment| segment.time());
         let start = start.map_or(0, gst::ClockTime::nseconds);
@@ -282,6 +303,11 @@ impl Replaying {
     /// the recorded file or at the stream time 0.
     fn align(&mut self, buffer: &gst::BufferRef, start: u64) {
         let now = self.times.at(buffer.pts());
+        // In the same file the times have the same scale, also if the first frames are missing.
+        if self.is_same_file && now.is_some_and(|now| now >= start) {
+            self.times.start_at(start);
+            return;
+        }
         let other = (!self.times.is_open()).then_some(start);
         let mut likely = std::iter::once(start).chain(other.map(|_| 0));
         let likely = likely.find(|start| self.begins_at(buffer, *start));
@@ -317,7 +343,8 @@ impl Replaying {
                 self.frames.at(pts, self.tolerance)
             }
             (MatchBy::Pts, pts) => self.frames.at(pts?, self.tolerance),
-            (MatchBy::Auto | MatchBy::Frame, _) => self.frames.numbered(number),
+            (MatchBy::Auto | MatchBy::Frame, _) if self.is_in_order => self.frames.numbered(number),
+            (MatchBy::Auto | MatchBy::Frame, _) => None,
         }
     }
 }

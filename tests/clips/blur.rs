@@ -51,8 +51,9 @@ fn blurred(clip: &Path, blur: &str) -> Vec<Decoded> {
         "filesrc location={clip_path} ! decodebin ! videoconvert ! facetrack engine=opencv-yunet \
          detect-max-width=0 detection-confidence=0.4 ! trackjsonsink location={record}"
     ));
-    let elements =
-        format!("{CLIPS} ! videoconvert ! trackjsonload location={record} look-ahead=25 ! facetrackblur {blur}");
+    let elements = format!(
+        "{CLIPS} ! videoconvert ! trackjsonload location={record} look-ahead=25 ! facetrackblur {blur}"
+    );
     frames::decode(clip, &elements).collect()
 }
 

@@ -301,7 +301,7 @@ fn pictures_of_gaps_are_covered() {
 }
 
 #[test]
-fn a_flush_a_stream_and_another_size_begin_anew() {
+fn a_flush_and_a_stream_begin_anew() {
     let known = report(vec![boxed()]);
     let mut stream = Stream::filling("unknown=pass");
     let mut after = |begin: &dyn Fn(&mut Harness), pixels| {
@@ -325,10 +325,32 @@ fn a_flush_a_stream_and_another_size_begin_anew() {
         assert!(harness.push_event(gst::event::Segment::new(&segment)));
     };
     after(&restart, WHOLE);
-    after(
-        &|harness| harness.set_src_caps(caps("RGB", WIDTH, HEIGHT / 2)),
-        WHOLE / 2,
+}
+
+#[test]
+fn a_lost_face_stays_covered_at_another_size() {
+    let mut stream = Stream::filling("");
+    assert_eq!(stream.blackened(Some(&report(vec![boxed()])), 0), BOX);
+    stream.harness.set_src_caps(caps("RGB", WIDTH, HEIGHT / 2));
+    let mut buffer = gst::Buffer::from_mut_slice(vec![GREY; WHOLE / 2 * 3]);
+    buffer.make_mut().set_pts(40 * MS);
+    let nothing = report_of((WIDTH, HEIGHT / 2), vec![]);
+    let covered = stream.push(with_report(buffer, &nothing));
+    assert_eq!(regions(&covered), [(Some(1), (40, 15, 60, 30))]);
+}
+
+/// The id of a lost face passes to another one.
+#[test]
+fn the_place_of_a_face_whose_id_jumps_stays_covered() {
+    let mut stream = Stream::filling("");
+    let mut other = boxed();
+    other.face.bbox.x -= 30.0;
+    assert_eq!(stream.blackened(Some(&report(vec![boxed()])), 0), BOX);
+    assert_eq!(
+        stream.blackened(Some(&report(vec![other.clone()])), 40),
+        BOX + 30 * 60
     );
+    assert_eq!(stream.blackened(Some(&report(vec![other])), 1041), BOX);
 }
 
 #[test]

@@ -127,9 +127,15 @@ fn picture(index: usize, faces: &[Rect]) -> gst::Buffer {
 /// Plays a line that ends in an appsink named `out`. An appsrc named `in` gets frames that show these
 /// faces.
 fn play(line: &str, faces: &[Vec<Rect>]) -> Seen {
+    play_with(line, faces, |_| ())
+}
+
+/// Plays a line like [`play`], after `prepare` has seen the pipeline.
+fn play_with(line: &str, faces: &[Vec<Rect>], prepare: impl FnOnce(&gst::Pipeline)) -> Seen {
     common::init();
     let pipeline = gst::parse::launch(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let pipeline: gst::Pipeline = pipeline.downcast().expect("several elements");
+    prepare(&pipeline);
     let bus = pipeline.bus().expect("a bus");
     let out = pipeline.by_name("out").expect("the sink");
     let out: gst_app::AppSink = out.downcast().expect("an appsink");
@@ -276,6 +282,33 @@ fn frames_without_metadata_are_black_and_reported_once() {
 }
 
 #[test]
+fn a_first_frame_without_metadata_is_reported() {
+    let faces = stay();
+    let line = format!(
+        "appsrc name=in format=time caps={} ! {} ! identity name=strip ! facetrackblur mode=fill \
+         ! appsink name=out sync=false",
+        caps(),
+        tracked(&staying(13), "")
+    );
+    let seen = play_with(&line, &faces, |pipeline| {
+        let strip = pipeline.by_name("strip").expect("the element");
+        let pad = strip.static_pad("src").expect("a pad");
+        pad.add_probe(gst::PadProbeType::BUFFER, |_, info| {
+            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data
+                && buffer.pts() < Some(gst::ClockTime::from_mseconds(80))
+            {
+                buffer.make_mut().foreach_meta_mut(|_| {
+                    std::ops::ControlFlow::Continue(gst::buffer::BufferMetaForeachAction::Remove)
+                });
+            }
+            gst::PadProbeReturn::Ok
+        });
+    });
+    assert_eq!((seen.black, seen.warnings.len()), (2, 1), "{seen:?}");
+    assert_eq!(seen.visible, [0; 0]);
+}
+
+#[test]
 fn a_failed_analysis_shows_no_face() {
     let failing = format!("{}; fail at=20", staying(13));
     let seen = blurred(&stay(), &tracked(&failing, ""), "");
@@ -384,6 +417,15 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
         );
         assert_eq!((seen.frames, &seen.error), (30, &None), "{clip} {elements}");
     }
+    // A second file is compared too.
+    let line = format!(
+        "concat name=c ! {UPRIGHT} ! {load} ! facetrackblur mode=fill shape=box margin=2 ! {end} {} ! c. {} ! c.",
+        decoded("clip.mp4"),
+        decoded("other.mp4")
+    );
+    let seen = play(&line, &[]);
+    assert!(seen.error.is_some() && seen.frames <= 30, "{seen:?}");
+    assert_eq!(seen.visible, [0; 0], "{seen:?}");
     // At another rate, frames have no record: they are black.
     let line = format!(
         "{} ! {UPRIGHT} ! videorate ! video/x-raw,framerate=50/1 ! {load} ! facetrackblur mode=fill shape=box margin=2 ! {end}",
@@ -398,6 +440,58 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
     assert!(seen.black >= 25, "{seen:?}");
     assert_eq!(seen.warnings.len(), 1, "{seen:?}");
     assert!(seen.warnings[0].contains("no FaceTrackMeta"), "{seen:?}");
+}
+
+/// Time and left edge of the first face of each frame that a pipeline yields, without those before
+/// `from`.
+fn edges(line: &str, from: gst::ClockTime) -> Vec<(gst::ClockTime, f32)> {
+    let line = format!("{line} ! appsink name=out sync=false");
+    let pipeline = gst::parse::launch(&line).expect("a pipeline");
+    let pipeline: gst::Pipeline = pipeline.downcast().expect("several elements");
+    let dropping = pipeline.by_name("drop").expect("the element");
+    let pad = dropping.static_pad("src").expect("a pad");
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| match &info.data {
+        Some(gst::PadProbeData::Buffer(buffer)) if buffer.pts() < Some(from) => {
+            gst::PadProbeReturn::Drop
+        }
+        _ => gst::PadProbeReturn::Ok,
+    });
+    let out = pipeline.by_name("out").expect("the sink");
+    let out: gst_app::AppSink = out.downcast().expect("an appsink");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let samples = std::iter::from_fn(|| out.pull_sample().ok());
+    let edges = samples.map(|sample| {
+        let buffer = sample.buffer().expect("a frame");
+        let report = FaceTrackMeta::from_buffer(buffer).expect("a report");
+        (buffer.pts().expect("a time"), report.faces[0].face.bbox.x)
+    });
+    let edges = edges.collect();
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    edges
+}
+
+#[test]
+fn missing_first_frames_do_not_shift_the_faces_of_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    write_clip(&folder.path().join("clip.mp4"), "white");
+    let decoded = format!(
+        "filesrc location={} ! decodebin ! {UPRIGHT}",
+        at("clip.mp4")
+    );
+    let record = format!(
+        "{decoded} ! facetrack engine=scripted script=\"face x=0.2 size=0.3 dx=0.01\" \
+         ! trackjsonsink location={}",
+        at("clip.json")
+    );
+    common::play_to_end(&gst::parse::launch(&record).expect("a pipeline"));
+    let line = format!(
+        "{decoded} ! identity name=drop ! trackjsonload location={}",
+        at("clip.json")
+    );
+    let all = edges(&line, gst::ClockTime::ZERO);
+    let late = edges(&line, all[12].0);
+    assert_eq!(late, all[12..]);
 }
 
 /// The names of the tags that reach the end of a pipeline.

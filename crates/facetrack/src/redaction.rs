@@ -18,7 +18,7 @@ use smart_default::SmartDefault;
 use crate::geometry::Point;
 use crate::motion::{Motion, PictureClock};
 use crate::observation::Observation;
-use crate::report::{FrameReport, SearchExtent, TrackedFace};
+use crate::report::{FrameReport, FrameStatus, SearchExtent, TrackedFace};
 use crate::words::choices;
 
 choices! {
@@ -89,6 +89,11 @@ pub enum Cover {
     Regions(Vec<Region>),
 }
 
+/// Distance, relative to the smaller side of the box, over which a face jumps from frame to frame: its
+/// earlier place stays covered for the hold. It is the default margin, up to which the old place is
+/// covered anyway.
+const JUMP: f32 = 0.25;
+
 /// A face that is being covered, by its id and its number among the faces of a frame that have this
 /// id. In a damaged record there may be several.
 type Key = (u32, usize);
@@ -97,6 +102,8 @@ type Key = (u32, usize);
 #[derive(Debug)]
 struct Known {
     region: Region,
+    /// Centre of the box.
+    center: Point,
     /// Motion until the last measurement; `None` before the first one.
     motion: Option<Motion>,
     /// Time of the last frame that had the face.
@@ -107,6 +114,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Redactor {
     faces: BTreeMap<Key, Known>,
+    /// Faces whose id has passed to another place.
+    left: Vec<Known>,
     pictures: PictureClock,
 }
 
@@ -131,12 +140,29 @@ impl Redactor {
         }
         self.faces
             .retain(|_, known| is_recent(known.seen, time, settings));
+        self.left
+            .retain(|known| is_recent(known.seen, time, settings));
         if search_of(report) != SearchExtent::Whole && settings.unknown == Unknown::FillFrame {
             return Cover::Frame;
         }
-        let covered = self.faces.values();
+        let covered = self.faces.values().chain(&self.left);
         let covered = covered.filter(|known| !settings.keep.contains(&known.region.id));
         Cover::Regions(covered.map(|known| known.at(time)).collect())
+    }
+
+    /// Scales the covered areas, because frames have another width and height from now on. Areas grow
+    /// no more until their faces are measured again.
+    pub fn rescale(&mut self, x: f32, y: f32) {
+        if (x, y) == (1.0, 1.0) {
+            return;
+        }
+        let scaled = |point: Point| Point::new(point.x * x, point.y * y);
+        for known in self.faces.values_mut().chain(&mut self.left) {
+            known.center = scaled(known.center);
+            known.motion = None;
+            let outline = &mut known.region.outline;
+            outline.iter_mut().for_each(|point| *point = scaled(*point));
+        }
     }
 
     /// Takes note of a face in a frame, whose own time and the time of its picture are given. A face
@@ -164,10 +190,15 @@ impl Redactor {
         };
         let known = Known {
             region,
+            center: face.bbox.center(),
             motion,
             seen: time,
         };
-        self.faces.insert(key, known);
+        let side = face.bbox.width.min(face.bbox.height);
+        let before = self.faces.insert(key, known);
+        let has_jumped = |before: &Known| before.center.distance(face.bbox.center()) > JUMP * side;
+        // The id may have passed to another person.
+        self.left.extend(before.filter(has_jumped));
     }
 }
 
@@ -176,12 +207,14 @@ pub fn search_of(report: Option<&FrameReport>) -> SearchExtent {
     let Some(report) = report else {
         return SearchExtent::None;
     };
-    let least = if report.faces.iter().all(|it| has_extent(&it.face)) {
-        SearchExtent::of(report.status, &[])
-    } else {
-        SearchExtent::Partial
-    };
-    report.search.max(least)
+    let is_analysed = matches!(report.status, FrameStatus::Tracked | FrameStatus::NoFace);
+    if !is_analysed {
+        return report.search.max(SearchExtent::None);
+    }
+    if report.faces.iter().all(|it| has_extent(&it.face)) {
+        return report.search;
+    }
+    report.search.max(SearchExtent::Partial)
 }
 
 impl Known {

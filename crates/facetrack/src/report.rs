@@ -93,7 +93,11 @@ display_as_serialized!(SearchExtent);
 impl SearchExtent {
     /// The extent that follows from the status and the faces of a frame, where none is stated.
     pub fn of(status: FrameStatus, faces: &[TrackedFace]) -> Self {
-        let is_analysed = matches!(status, FrameStatus::Tracked | FrameStatus::NoFace);
+        let is_analysed = match status {
+            FrameStatus::Tracked => !faces.is_empty(),
+            FrameStatus::NoFace => true,
+            FrameStatus::Skipped | FrameStatus::Gap | FrameStatus::Error => false,
+        };
         let is_older = |face: &TrackedFace| !face.face.origin.is_measured();
         if is_analysed && !faces.iter().any(is_older) {
             Self::Whole

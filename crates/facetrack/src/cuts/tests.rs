@@ -78,7 +78,7 @@ fn cuts(frames: &[Picture]) -> Vec<usize> {
     let mut detector = CutDetector::default();
     let is_cut = |picture: &Picture| {
         let codes: Vec<u8> = picture.iter().map(|level| (level * 255.0) as u8).collect();
-        detector.is_cut(Sketch::of(&gray(&codes)))
+        detector.is_cut(Sketch::of(&gray(&codes)).unwrap())
     };
     let found: Vec<bool> = frames.iter().map(is_cut).collect();
     (0..frames.len()).filter(|at| found[*at]).collect()
@@ -171,10 +171,10 @@ fn a_detector_that_was_reset_compares_with_nothing() {
     let codes = [1, 2].map(|seed| scene(seed, 0).iter().map(|it| (it * 255.0) as u8).collect());
     let [first, second]: [Vec<u8>; 2] = codes;
     let mut detector = CutDetector::default();
-    assert!(!detector.is_cut(Sketch::of(&gray(&first))));
+    assert!(!detector.is_cut(Sketch::of(&gray(&first)).unwrap()));
     detector.reset();
-    assert!(!detector.is_cut(Sketch::of(&gray(&second))));
-    assert!(detector.is_cut(Sketch::of(&gray(&first))));
+    assert!(!detector.is_cut(Sketch::of(&gray(&second)).unwrap()));
+    assert!(detector.is_cut(Sketch::of(&gray(&first)).unwrap()));
 }
 
 /// Pictures may be as small as a pixel.
@@ -184,8 +184,11 @@ fn any_size_can_be_compared() {
         let pixels = vec![77; width * height * 3];
         let image = ImageView::rgb(width, height, &pixels).unwrap();
         let mut detector = CutDetector::default();
-        assert!(!detector.is_cut(Sketch::of(&image)));
-        assert!(!detector.is_cut(Sketch::of(&image)), "{width}×{height}");
+        assert!(!detector.is_cut(Sketch::of(&image).unwrap()));
+        assert!(
+            !detector.is_cut(Sketch::of(&image).unwrap()),
+            "{width}×{height}"
+        );
     }
 }
 

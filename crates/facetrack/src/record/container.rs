@@ -43,18 +43,24 @@ const TS_SYNC: u8 = 0x47;
 /// Number of packets whose sync byte is checked to recognise a transport stream.
 const TS_PROBED: u64 = 4;
 
-/// Bytes at the beginning and at the end of a file that its fingerprint depends on.
+/// Number of parts of a file that its fingerprint depends on: at its beginning, at its end and, at
+/// equal distances, between.
+const FINGERPRINT_PARTS: u64 = 9;
+
+/// Bytes of each of these parts.
 const FINGERPRINT_PART: u64 = 64 << 10;
 
-/// A short text that differs for different video files, but for copies of a file: the number of its
-/// bytes and a hash of its beginning and end.
+/// A short text that differs for different video files: the number of bytes and a hash of some parts.
+/// Copies of a file have the same one.
 ///
 /// # Errors
 /// Returns an error if reading fails.
 pub fn fingerprint(file: &mut (impl Read + Seek)) -> io::Result<String> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut hash = Sha256::new();
-    for start in [0, length.saturating_sub(FINGERPRINT_PART)] {
+    let last = length.saturating_sub(FINGERPRINT_PART);
+    for part in 0..FINGERPRINT_PARTS {
+        let start = last / (FINGERPRINT_PARTS - 1) * part;
         file.seek(SeekFrom::Start(start))?;
         let mut part = Vec::new();
         file.take(FINGERPRINT_PART).read_to_end(&mut part)?;

@@ -11,12 +11,21 @@ use crate::observation::{LandmarkScheme, Landmarks, Observation};
 /// radius inside the ellipse.
 const ELLIPSE_CORNERS: u16 = 48;
 
+/// Minimum IoU of the extent of a mesh and the box of its face. In a damaged record, landmarks may be
+/// elsewhere. Boxes of YuNet have 0.6 and more.
+const SAME_FACE: f32 = 0.3;
+
 /// The outline of a face with a margin on each side, relative to the size of the face.
 pub(super) fn of(face: &Observation, shape: Shape, margin: f32) -> Vec<Point> {
     let growth = 1.0 + 2.0 * margin;
     let Rect { width, height, .. } = face.bbox;
     let bbox = Rect::around(face.bbox.center(), width * growth, height * growth);
-    match (shape, face.landmarks.as_ref().and_then(mesh)) {
+    let mesh = face.landmarks.as_ref().and_then(mesh);
+    let mesh = mesh.filter(|points| {
+        let extent = Rect::enclosing(points.iter().copied());
+        extent.is_some_and(|extent| extent.iou(&face.bbox) > SAME_FACE)
+    });
+    match (shape, mesh) {
         (Shape::Box, _) => corners(&bbox).into(),
         (Shape::Face, Some(points)) => {
             let center = Rect::enclosing(points.iter().copied())

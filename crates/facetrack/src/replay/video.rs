@@ -124,15 +124,27 @@ impl Video {
         Some(Difference::Pixels { recorded, played })
     }
 
-    /// Rate and duration are only compared if the files are not known: what a container states may
-    /// be wrong.
+    /// True if both videos are known to come from the same file.
+    pub fn is_same_file(&self, played: &Self) -> bool {
+        self.fingerprint.is_some() && self.fingerprint == played.fingerprint
+    }
+
+    /// The difference of the frame rates, if there is one.
+    pub fn rate_difference(&self, played: &Self) -> Option<Difference> {
+        let (recorded, played) = self.fps.zip(played.fps).filter(differ)?;
+        Some(Difference::Rate { recorded, played })
+    }
+
+    /// The rates are only compared if the files are not known: a container may state a wrong one.
     fn timed_otherwise(&self, played: &Self) -> Option<Difference> {
-        if let Some((recorded, played)) = self.fingerprint.as_ref().zip(played.fingerprint.as_ref())
-        {
-            return (recorded != played).then_some(Difference::File);
+        let files = self.fingerprint.as_ref().zip(played.fingerprint.as_ref());
+        if files.is_some_and(|(recorded, played)| recorded != played) {
+            return Some(Difference::File);
         }
-        if let Some((recorded, played)) = self.fps.zip(played.fps).filter(differ) {
-            return Some(Difference::Rate { recorded, played });
+        if files.is_none()
+            && let Some(difference) = self.rate_difference(played)
+        {
+            return Some(difference);
         }
         let (recorded, played) = self.duration.zip(played.duration)?;
         (recorded > played.saturating_add(EXCESS))

@@ -135,7 +135,7 @@ pub(crate) struct Head {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) turned: Option<String>,
     /// Fingerprint of the video file: its size in bytes, a hyphen, and the first 16 digits of the
-    /// SHA-256 of its first and last 64 KiB; absent if the video is no local file.
+    /// SHA-256 of nine parts of 64 KiB, at equal distances; absent if the video is no local file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) video_fingerprint: Option<String>,
 }
