@@ -226,6 +226,7 @@ impl Replaying {
             .flags()
             .contains(gst::SegmentFlags::TRICKMODE_KEY_UNITS);
         self.is_in_order = segment.rate() > 0.0 && !skips;
+        self.is_unchecked = true;
         let segment = segment.downcast_ref::<gst::ClockTime>();
         let start = segment.and_then(|segment| segment.time());
         let start = start.map_or(0, gst::ClockTime::nseconds);

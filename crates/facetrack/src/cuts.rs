@@ -126,6 +126,7 @@ impl CutDetector {
         };
         let is_repeat = self.repeats.is_repeat(&sketch);
         if on_cut == OnCut::Reset && self.is_cut(sketch) {
+            self.repeats.begin_shot();
             return Change::Cut;
         }
         if is_repeat {

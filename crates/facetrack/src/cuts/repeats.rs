@@ -48,6 +48,11 @@ impl Repeats {
         false
     }
 
+    /// Begins a shot with the last frame. Pictures of other shots change in another way.
+    pub(super) fn begin_shot(&mut self) {
+        self.changes.clear();
+    }
+
     fn are_slight(&self, changes: &Changes) -> bool {
         changes.largest <= SAME || changes.mean <= MAX_MEAN.min(PART * self.usual())
     }

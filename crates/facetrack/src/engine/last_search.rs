@@ -7,8 +7,24 @@
 
 use std::mem;
 
-/// The last input of a detector and its output.
-pub(crate) struct LastSearch<I, O>(Option<(I, O)>);
+use ndarray::ArrayD;
+
+use crate::memory;
+
+/// The last input of a detector, if there was memory to keep it, and its output.
+pub(crate) struct LastSearch<I, O>(Option<(Option<I>, O)>);
+
+/// An input that can be kept.
+pub(crate) trait Input: PartialEq + Clone {
+    /// Size of its values in memory.
+    fn bytes(&self) -> usize;
+}
+
+impl Input for ArrayD<f32> {
+    fn bytes(&self) -> usize {
+        self.len() * size_of::<f32>()
+    }
+}
 
 impl<I, O> Default for LastSearch<I, O> {
     fn default() -> Self {
@@ -16,7 +32,7 @@ impl<I, O> Default for LastSearch<I, O> {
     }
 }
 
-impl<I: PartialEq + Clone, O> LastSearch<I, O> {
+impl<I: Input, O> LastSearch<I, O> {
     /// The output for the `input` of `detector`: the last one if the input is the last one again,
     /// otherwise that of `search`. After a search, the detector has an earlier input, to be
     /// overwritten.
@@ -30,24 +46,38 @@ impl<I: PartialEq + Clone, O> LastSearch<I, O> {
         search: impl FnOnce(&mut D) -> Result<O, E>,
     ) -> Result<&O, E> {
         let last = match self.0.take() {
-            Some(last) if last.0 == *input(detector) => last,
+            Some((Some(last), output)) if last == *input(detector) => (Some(last), output),
             other => {
                 let output = search(detector)?;
                 let searched = input(detector);
-                let Some((mut earlier, _)) = other else {
-                    return Ok(&self.0.insert((searched.clone(), output)).1);
-                };
-                mem::swap(&mut earlier, searched);
-                (earlier, output)
+                let earlier = other.and_then(|(earlier, _)| earlier);
+                (kept(searched, earlier), output)
             }
         };
         Ok(&self.0.insert(last).1)
     }
 }
 
+/// The input that was searched, which is replaced by an earlier one. `None` if there is too little
+/// memory to keep a copy: then the next input is searched in any case.
+fn kept<I: Input>(searched: &mut I, earlier: Option<I>) -> Option<I> {
+    if let Some(mut earlier) = earlier {
+        mem::swap(&mut earlier, searched);
+        return Some(earlier);
+    }
+    let checked = memory::check(searched.bytes(), "a second input of a detector");
+    checked.ok().map(|()| searched.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Input for Vec<u8> {
+        fn bytes(&self) -> usize {
+            self.len()
+        }
+    }
 
     #[test]
     fn an_input_that_equals_the_last_one_is_not_searched() {

@@ -50,10 +50,11 @@ impl Picture {
             let rows = size.1.div_ceil(1 << down);
             picture.planes.push((vec![0; stride * rows], stride));
         }
-        let mut whole = Mask::default();
+        let [mut whole, mut over] = [Mask::default(), Mask::default()];
         whole.resize(size.0, size.1).unwrap();
+        over.resize(size.0, size.1).unwrap();
         whole.fill(Rect::new(0.0, 0.0, size.0 as f32, size.1 as f32));
-        picture.canvas(|canvas| canvas.paint(&whole, &mut Mask::default(), BACKGROUND, 255));
+        picture.canvas(|canvas| canvas.paint(&whole, &mut over, BACKGROUND, 255));
         picture
     }
 

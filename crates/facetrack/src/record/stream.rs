@@ -49,7 +49,7 @@ impl<'a> FrameRecord<'a> {
             pts,
             status,
             cut: false,
-            search: SearchExtent::None,
+            search: SearchExtent::of(status, &[]),
             repeated: false,
             faces: &[],
             size: None,

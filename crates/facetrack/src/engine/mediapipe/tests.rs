@@ -160,7 +160,8 @@ fn see(engine: &mut Engine, frame: u64) -> Vec<Observation> {
 }
 
 fn see_with(engine: &mut Engine, frame: u64, thresholds: &Thresholds) -> Vec<Observation> {
-    let pixels = [0; 200 * 100 * 3];
+    // Each frame shows another picture: the detector does not run again on the same input.
+    let pixels = [frame as u8; 200 * 100 * 3];
     let frame = Frame {
         image: ImageView::rgb(200, 100, &pixels).unwrap(),
         time: Duration::from_millis(frame * 40),

@@ -16,7 +16,7 @@ pub(crate) mod xml;
 
 use smart_default::SmartDefault;
 
-use crate::engine::last_search::LastSearch;
+use crate::engine::last_search::{Input, LastSearch};
 use crate::engine::{
     Engine, EngineConfig, EngineEntry, EngineError, EngineInfo, Found, Frame, Setting, Thresholds,
 };
@@ -104,6 +104,12 @@ struct Haar {
 struct Gray {
     size: [usize; 2],
     levels: Vec<u8>,
+}
+
+impl Input for Gray {
+    fn bytes(&self) -> usize {
+        self.levels.len()
+    }
 }
 
 /// Describes the engine before it is loaded, without models.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::Face;
 use crate::blendshape::Blendshapes;
 use crate::engine::{EngineConfig, EngineInfo, EngineKind, describe};
+use crate::geometry::Rect;
 use crate::observation::{
     Attributes, Features, Fields, FitFailure, Gaze, Gender, HeadPose, Landmark, LandmarkScheme,
     Landmarks, ModelFit, MorphableFit, Observation,
@@ -119,8 +120,10 @@ fn json(face: Observation, fields: Fields) -> Json {
         fields,
         ..Export::default()
     };
+    let bbox = Rect::new(0.0, 0.0, 1.0, 1.0);
+    let face = Observation { bbox, ..face };
     let tracked = TrackedFace { id: 1, face };
-    let face = Face::new(&tracked, &export).expect("its position is finite");
+    let face = Face::new(&tracked, &export).expect("its box has an extent");
     serde_json::to_value(face).expect("it has a JSON form")
 }
 
