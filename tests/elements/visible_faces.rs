@@ -417,15 +417,6 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
         );
         assert_eq!((seen.frames, &seen.error), (30, &None), "{clip} {elements}");
     }
-    // A second file is compared too.
-    let line = format!(
-        "concat name=c ! {UPRIGHT} ! {load} ! facetrackblur mode=fill shape=box margin=2 ! {end} {} ! c. {} ! c.",
-        decoded("clip.mp4"),
-        decoded("other.mp4")
-    );
-    let seen = play(&line, &[]);
-    assert!(seen.error.is_some() && seen.frames <= 30, "{seen:?}");
-    assert_eq!(seen.visible, [0; 0], "{seen:?}");
     // At another rate, frames have no record: they are black.
     let line = format!(
         "{} ! {UPRIGHT} ! videorate ! video/x-raw,framerate=50/1 ! {load} ! facetrackblur mode=fill shape=box margin=2 ! {end}",
