@@ -7,7 +7,7 @@
 //!
 //! A frame may repeat the picture of the frame before: cameras in low light, network streams and
 //! conversions of the frame rate repeat frames. All times here are those of pictures, which
-//! [`PictureClock`] derives from the times of frames.
+//! `PictureClock` derives from the times of frames.
 
 use std::time::Duration;
 
