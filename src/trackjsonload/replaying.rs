@@ -50,7 +50,7 @@ const ROUNDING: u64 = 1_000_000;
 /// stream only has other times than the recorded one. Our choice: some damaged frames.
 const MAX_LOST: u64 = 250_000_000;
 
-/// What the elements upstream say of the video that is played.
+/// Properties of the played video that are known to the elements upstream.
 #[derive(Debug)]
 pub(super) struct Source {
     /// The rotation that frames still need for display, and the one that was applied to them.

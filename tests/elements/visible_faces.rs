@@ -38,7 +38,7 @@ fn staying(from: usize) -> String {
 /// The frame in which the second face of [`staying`] enters the picture, from 0.
 const ENTERS: usize = 12;
 
-/// What came out of a pipeline.
+/// The frames and messages of a pipeline.
 #[derive(Debug, Default)]
 struct Seen {
     frames: usize,
