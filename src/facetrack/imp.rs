@@ -31,7 +31,8 @@
  * Flushes, new streams and caps, and the action signal #GstFaceTrack::reset make the element forget
  * the previous frames. Hard cuts between shots do so too, unless
  * #GstFaceTrack:on-cut is `ignore`. After a discontinuity or a new segment, faces keep their ids if no more than
- * #GstFaceTrack:max-age frames are missing. Gap buffers and empty buffers pass without analysis.
+ * #GstFaceTrack:max-age frames are missing. Empty buffers pass without analysis. Buffers with the flag
+ * GST_BUFFER_FLAG_GAP are analysed, because videorate sets it on the frames that it repeats.
  *
  * ## Example launch lines
  *

@@ -244,7 +244,8 @@ impl State {
     }
 
     /// Begins the analysis of a buffer that arrives at the running time `now`, or holds the last
-    /// faces, as `schedule` decides. Gaps and empty buffers are not analysed.
+    /// faces, as `schedule` decides. Empty buffers are not analysed; gaps are, because `videorate`
+    /// sets their flag on the frames that it repeats.
     pub(super) fn admit(
         &mut self,
         buffer: gst::Buffer,
@@ -270,11 +271,13 @@ impl State {
         arrival: Option<Arrival>,
         schedule: &Mutex<Schedule>,
     ) -> Result<Work, EngineError> {
-        if buffer.flags().contains(gst::BufferFlags::GAP) {
-            return Ok(Work::Unanalyzed(FrameStatus::Gap));
-        }
         if buffer.size() == 0 {
-            return Ok(Work::Unanalyzed(FrameStatus::Skipped));
+            let is_gap = buffer.flags().contains(gst::BufferFlags::GAP);
+            return Ok(Work::Unanalyzed(if is_gap {
+                FrameStatus::Gap
+            } else {
+                FrameStatus::Skipped
+            }));
         }
         let start = Instant::now();
         let frame = self.map(buffer)?;

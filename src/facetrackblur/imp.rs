@@ -25,12 +25,12 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.4 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.3 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
  * ]|
  * Pixelates faces in two passes, so that a face is covered before it is found for the first time.
  *
  * |[
- * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue leaky=downstream max-size-buffers=1 ! facetrack engine=opencv-yunet detection-confidence=0.5 late-frames=analyze ! facetrackblur mode=fill ! videoconvert ! autovideosink sync=false
+ * gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue leaky=downstream max-size-buffers=1 ! facetrack engine=opencv-yunet detection-confidence=0.3 late-frames=analyze ! facetrackblur mode=fill ! videoconvert ! autovideosink sync=false
  * ]|
  * Blackens faces in front of a camera. Frames for whose analysis there is no time are dropped.
  *

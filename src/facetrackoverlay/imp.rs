@@ -11,8 +11,7 @@
  * The element draws into frames in their own format, without converting them. It accepts raw video
  * in system memory in every format whose samples can be addressed one by one; for other formats,
  * such as v210, tiled formats and formats with a palette, put videoconvert before the element.
- * Frames without facetrack's metadata and buffers with the flag GST_BUFFER_FLAG_GAP pass unchanged
- * and without a copy. Frames may have been scaled, converted, encoded or decoded since their
+ * Frames without facetrack's metadata pass unchanged and without a copy. Frames may have been scaled, converted, encoded or decoded since their
  * analysis: faces are drawn at their present position. Set #GstFaceTrackOverlay:add-borders as for
  * the scaler. If an element cropped or rotated the frames, nothing is drawn and a warning is posted
  * once. A warning is also posted if a stream begins with 60 frames without metadata, or ends before
@@ -114,7 +113,7 @@ impl FaceTrackOverlay {
     fn overlay(&self, mut buffer: gst::Buffer) -> Result<gst::Buffer, gst::FlowError> {
         let mut state = lock(&self.state);
         let fps = state.counter.count(Instant::now());
-        if buffer.flags().contains(gst::BufferFlags::GAP) || buffer.size() == 0 {
+        if buffer.size() == 0 {
             return Ok(buffer);
         }
         let settings = lock(&self.options).settings.clone();

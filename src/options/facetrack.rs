@@ -228,7 +228,7 @@ impl Defaults for FaceTrackSettings {
         "max-distance": tracker.max_distance, range(0.0, 100_000.0, "px") =>
             "Maximum distance of a face centre from its expected position; 0 = the size of the face",
         "max-age": tracker.max_age, range(0.0, 100_000.0, "frames") =>
-            "Number of analysed frames for which an id is kept without its face",
+            "Number of analysed frames, without repeated ones, for which an id is kept without its face",
         "on-cut": tuning.on_cut, playing =>
             "Handling of hard cuts between shots",
         "select": tuning.selection.select, playing =>

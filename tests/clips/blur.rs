@@ -47,7 +47,7 @@ fn blurred(clip: &Path, blur: &str) -> Vec<Decoded> {
     let (clip_path, record) = (clip.display(), record.display());
     play(&format!(
         "filesrc location={clip_path} ! decodebin ! videoconvert ! facetrack engine=opencv-yunet \
-         detect-max-width=0 detection-confidence=0.4 ! trackjsonsink location={record}"
+         detect-max-width=0 detection-confidence=0.3 ! trackjsonsink location={record}"
     ));
     let elements = format!(
         "{CLIPS} ! videoconvert ! trackjsonload location={record} look-ahead=25 ! facetrackblur {blur}"

@@ -116,6 +116,7 @@ fn repeated_pictures_do_not_change_ids() {
         EngineKind::OpenCvYunet,
         EngineKind::OpenCvYunetPyfeat,
         EngineKind::OpenSeeFace,
+        EngineKind::Eos,
         EngineKind::InsightFace,
     ] {
         let Some(folder) = folder(kind) else {

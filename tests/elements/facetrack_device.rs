@@ -232,6 +232,7 @@ fn row_7_names_the_variable_and_a_property_beats_it() {
                 .fold(installed.launch(&clip), |tool, (name, value)| {
                     tool.env(name, value)
                 });
+            let tool = tool.env("GST_DEBUG", "facetrack:4");
             tool.args(properties).args("! trackjsonsink").run()
         };
         let Finished { success, text } = launch("");

@@ -233,10 +233,6 @@ fn landmarks_are_drawn_where_the_metadata_says() {
 #[test]
 fn frames_with_nothing_to_draw_pass_uncopied() {
     let with_faces = report(vec![boxed()]);
-    let gap = |mut buffer: gst::Buffer| {
-        buffer.make_mut().set_flags(gst::BufferFlags::GAP);
-        buffer
-    };
     let empty = with_report(gst::Buffer::new(), &with_faces);
     for (what, properties, buffer) in [
         ("without metadata", "", grey()),
@@ -250,7 +246,6 @@ fn frames_with_nothing_to_draw_pass_uncopied() {
             "layers=0",
             with_report(grey(), &with_faces),
         ),
-        ("a gap", "", gap(with_report(grey(), &with_faces))),
         ("nothing in it", "", empty),
     ] {
         let mut stream = Stream::rgb(properties);

@@ -237,6 +237,17 @@ fn no_chain_of_elements_uncovers_a_face() {
     }
 }
 
+/// `videorate` marks the frames that it repeats as gaps.
+#[test]
+fn frames_that_are_repeated_before_the_analysis_are_covered() {
+    let rate = "videorate ! video/x-raw,framerate=50/1";
+    let elements = tracked(&staying(2 * ENTERS + 1), "");
+    let seen = blurred(&stay(), &format!("{rate} ! {elements}"), "");
+    assert_eq!(seen.visible, [0; 0], "{seen:?}");
+    assert!(seen.frames >= 2 * FRAMES - 1, "{seen:?}");
+    assert_eq!((seen.black, seen.warnings.len()), (0, 0), "{seen:?}");
+}
+
 /// Settings of `facetrack` with which a face may be missing, the analysed frame in which the second
 /// face is found, and a part of the warning.
 #[test]

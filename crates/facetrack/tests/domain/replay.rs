@@ -620,8 +620,9 @@ fn boxes_without_an_extent_are_errors() {
     let exact = record(&everything(), Format::Dense, Fields::all());
     let start = exact.find("\"box\":[").expect("a box") + 7;
     let end = start + exact[start..].find(']').expect("its end");
-    let broken = format!("{}[1,2,0,0{}", &exact[..start], &exact[end..]);
-    assert!(error(&broken).contains("no extent"));
+    let broken = format!("{}1,2,0,0{}", &exact[..start], &exact[end..]);
+    let message = error(&broken);
+    assert!(message.contains("no extent"), "{message}");
 }
 
 #[test]

@@ -438,8 +438,11 @@ impl<'a> Face<'a> {
             morphable: morphable.flatten(),
             ..Observation::from_bbox(Rect::default())
         };
-        place(&mut face, self.bbox.map(exact), whole, centroid);
-        if !face.bbox.has_extent() {
+        let stated = self.bbox.map(exact);
+        place(&mut face, stated, whole, centroid);
+        // Half a step of rounding gives a box of no extent one.
+        let is_flat = stated.is_some_and(|[.., width, height]| width <= 0.0 || height <= 0.0);
+        if is_flat || !face.bbox.has_extent() {
             return Err("its box has no extent, or is infinite".to_owned());
         }
         Ok(face)
