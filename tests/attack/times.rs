@@ -62,13 +62,7 @@ fn time(ns: u64) -> Option<gst::ClockTime> {
 }
 
 /// The `n`th frame, and the events before it.
-fn send(
-    stream: &mut Stream,
-    noise: &mut Noise,
-    n: u64,
-    pts: Option<u64>,
-    trouble: Trouble,
-) {
+fn send(stream: &mut Stream, noise: &mut Noise, n: u64, pts: Option<u64>, trouble: Trouble) {
     let mut buffer = stream::at(gst::Buffer::from_mut_slice(vec![0; 16 * 8]), n);
     let fields = buffer.make_mut();
     fields.set_pts(pts.and_then(time));
