@@ -45,7 +45,7 @@ pub(crate) enum DrawingError {
     Unsearched(SearchExtent),
 }
 
-/// The reason why a frame may show other faces than those of its report, with the remedy.
+/// The reason why a frame may show faces that its report does not have, with the remedy.
 fn remedy(search: SearchExtent) -> &'static str {
     match search {
         SearchExtent::Whole => "",

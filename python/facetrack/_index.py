@@ -247,6 +247,6 @@ def _replaced(path: Path) -> Iterator[Path]:
                 os.fsync(written.fileno())
             os.replace(partial, path)
         finally:
-            # Errors of `yield` are not hidden by those of this clean-up.
+            # Errors of this clean-up must not hide errors of `yield`.
             with suppress(OSError):
                 partial.unlink(missing_ok=True)

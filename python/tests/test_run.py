@@ -54,7 +54,7 @@ def test_exit_codes(tmp_path: Path) -> None:
         list(facetrack.run(text, nosuch=3))
     with pytest.raises(facetrack.CommandNotFound, match="make install"):
         facetrack.run(text, command="no-facetrack")
-    # Any other one is told from videos that are not complete.
+    # Any other failure has another status than videos that are not complete.
     with pytest.raises(facetrack.RunError, match="no-such-model") as missing:
         list(facetrack.run(text, set={"model": "/no-such-model"}))
     assert missing.value.exit_code == 69

@@ -91,8 +91,8 @@ impl State {
     /// faces than those that are known, if there is one.
     ///
     /// # Errors
-    /// Returns an error if the frame must not leave: it cannot be written to, or its faces are
-    /// those of another video.
+    /// Returns an error if the frame must not leave: it cannot be written to, or its faces
+    /// belong to another video.
     fn blur(
         &mut self,
         buffer: &mut gst::Buffer,

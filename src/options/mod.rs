@@ -116,8 +116,8 @@ pub(crate) fn warn(element: &impl IsA<gst::Element>, warning: Option<String>) {
     }
 }
 
-/// Returns true from the change to PAUSED on, in which options are read. A sink stays in READY until
-/// it has its first frame.
+/// Returns true from the change to PAUSED on. Options are read in this change. A sink stays in READY
+/// until it has its first frame.
 fn is_running(element: &gst::Element) -> bool {
     let (current, pending) = (element.current_state(), element.pending_state());
     current > gst::State::Ready || current == gst::State::Ready && pending > gst::State::Ready

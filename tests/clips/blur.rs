@@ -114,7 +114,7 @@ fn covered_faces_are_neither_found_nor_recognised() {
     }
 }
 
-/// Pictures per second, and those in which the face cannot be found.
+/// Pictures per second, and the pictures without the face.
 const RATE: usize = 15;
 const LOST: std::ops::Range<usize> = 12..20;
 
@@ -140,8 +140,8 @@ fn picture_of(face: &Decoded, picture: usize) -> (Vec<u8>, [usize; 2]) {
     (pixels, [width, height])
 }
 
-/// The smallest covered part of the face while it is lost, if each picture is in so many frames, and
-/// the number of lost frames in which it is found nevertheless.
+/// The smallest covered part of the face while it is lost, and the number of lost frames in which it
+/// is found nevertheless. Each picture is in `repeats` frames.
 fn cover(face: &Decoded, repeats: usize) -> (f64, usize) {
     let mut harness = Harness::new_parse("facetrack engine=opencv-yunet ! facetrackblur mode=fill");
     let (_, [width, height]) = picture_of(face, 0);

@@ -136,7 +136,7 @@ fn repeated_pictures_do_not_change_ids() {
     let Some(folder) = folder(EngineKind::OpenCvYunet) else {
         return;
     };
-    // Five pictures per second, by more than half a portrait per picture: only motion tells where.
+    // Five pictures per second, by more than half a portrait per picture: only the velocity predicts it.
     let portraits = [portrait(&folder, ASTRONAUT[0], ASTRONAUT[1], 160)];
     let runs = |_: usize, time: f64| {
         let picture = (time * 5.0 + 0.01).floor() / 5.0;

@@ -35,7 +35,7 @@ fn staying(from: usize) -> String {
     format!("face x=0.3 y=0.5 size=0.3; face x=0.75 y=0.5 size=0.3 from={from}")
 }
 
-/// The frame in which the second face of [`staying`] enters the picture, from 0.
+/// Index of the frame with which the second face of [`staying`] enters the picture.
 const ENTERS: usize = 12;
 
 /// The frames and messages of a pipeline.
@@ -248,8 +248,8 @@ fn frames_that_are_repeated_before_the_analysis_are_covered() {
     assert_eq!((seen.black, seen.warnings.len()), (0, 0), "{seen:?}");
 }
 
-/// Settings of `facetrack` with which a face may be missing, the analysed frame in which the second
-/// face is found, and a part of the warning.
+/// Settings of `facetrack` that may miss a face, the analysed frame that has the second face, and a
+/// part of the warning.
 #[test]
 fn frames_that_may_show_another_face_are_black_and_reported_once() {
     let faces = stay();

@@ -19,8 +19,8 @@ use self::parquet::ParquetTable;
 use crate::error::StoreError;
 use crate::output;
 
-/// Number of columns by which a table of this command is known. Our choice: those after them depend on
-/// the record.
+/// Number of leading columns that identify a table of this command. Our choice: later columns depend
+/// on the record.
 const LEADING: usize = 3;
 
 /// A format of tables in files.

@@ -16,7 +16,7 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// This many zeros. Like those of `vec!`, their pages take no memory before they are used.
+/// Returns `length` zeros. Like the pages of `vec!`, their pages take no memory before they are used.
 ///
 /// # Errors
 /// Returns an error if the memory is not available.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Memory whose size depends on frames, settings or files. Without it there is an error, and the
-//! process goes on.
+//! process continues.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{purpose} needs {} MiB of memory, which are not available", bytes.div_ceil(1 << 20))]
 pub struct OutOfMemory {
-    /// What the memory is for.
+    /// Purpose of the memory.
     pub purpose: String,
     /// Bytes.
     pub bytes: usize,

@@ -6,8 +6,8 @@
 //! analysed, and the redaction covers the places that a lost face may have reached.
 //!
 //! A frame may repeat the picture of the frame before: cameras in low light, network streams and
-//! conversions of the frame rate repeat frames. All times here are those of pictures, which
-//! `PictureClock` derives from the times of frames.
+//! conversions of the frame rate repeat frames. All times here are times of pictures.
+//! `PictureClock` derives them from the times of frames.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use super::observation::Observation;
 /// second. In a shorter time, timestamps jitter, and boxes move by errors of the engine. Our choice.
 const MIN_TIME: Duration = Duration::from_millis(30);
 
-/// Maximum time for which a picture is repeated. One that stays for longer is a still picture, whose
-/// frames count like those of a scene at rest. Two frames per second are the fewest that a video
+/// Maximum time for which a picture is repeated. A picture that stays for longer is a still picture.
+/// Its frames count like frames of a scene at rest. Two frames per second are the fewest that a video
 /// should have for a face to be tracked.
 const MAX_REPEATED: Duration = Duration::from_millis(500);
 
@@ -105,7 +105,7 @@ impl LargestSpeed {
 #[derive(Debug, Clone, Copy)]
 pub struct Motion {
     last: Position,
-    /// The position from which the next velocity is measured.
+    /// The start of the next measurement of the velocity.
     base: Position,
     /// Velocity; `None` if the face was measured in one picture.
     velocity: Option<Velocity>,

@@ -82,7 +82,7 @@ pub enum SearchExtent {
     Limited,
     /// Only the neighbourhoods of the faces of earlier frames were searched.
     KnownFaces,
-    /// The frame was not searched: its faces, if any, are those of earlier frames.
+    /// The frame was not searched: its faces, if any, come from earlier frames.
     None,
     /// The report may have been made of another video, or of frames of another shape.
     OtherVideo,

@@ -116,9 +116,10 @@ impl IdTracker {
         }
     }
 
-    /// The identities of the `faces` of the next frame, in their order. `time` is that of its picture,
-    /// which is the last one again if the frame repeats it. `None` for a new face that overlaps a
-    /// known one, until it is seen in another picture, because it may be an error of the engine.
+    /// The identities of the `faces` of the next frame, in their order. `time` is the time of its
+    /// picture: the last time again if the frame repeats the picture. `None` for a new face that
+    /// overlaps a known one, until it is seen in another picture, because it may be an error of the
+    /// engine.
     pub(crate) fn assign(&mut self, faces: &[Observation], time: Duration) -> Vec<Option<u32>> {
         // The older pipeline counts repeated frames.
         let counts = self.config.kind == TrackerKind::Centroid;

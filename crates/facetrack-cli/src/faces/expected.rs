@@ -28,7 +28,7 @@ struct Engine {
 struct Part {
     /// The part of a face, as in the property `fields`; `None` for a key that is always recorded.
     fields: Option<String>,
-    /// Properties of `facetrack`, one of which has to be set.
+    /// Properties of `facetrack`. One of them has to be set.
     options: Vec<String>,
     /// Number of values in the list; 0 if the key has none, or if their number varies.
     length: usize,

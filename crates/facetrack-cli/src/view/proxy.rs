@@ -29,7 +29,7 @@ const LENGTH: usize = 1;
 /// 300.
 const HEAD: u64 = 4096;
 
-/// What a video is that cannot be tracked or copied.
+/// Reason why a copy is neither tracked nor copied.
 pub(crate) const COPY: &str = "it is a copy that `facetrack view --proxy` wrote. Name the video";
 
 /// Returns true if a file is such a copy.

@@ -34,8 +34,8 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// Returns true if the next frame repeats the picture of the frame before. Frames that show
-    /// nothing do not, because they cannot be told apart.
+    /// Returns true if the next frame repeats the picture of the frame before. Returns
+    /// false for frames without content, because they cannot be distinguished.
     pub(super) fn is_repeat(&mut self, sketch: &Sketch) -> bool {
         let first = self.first.as_ref();
         if let Some(changes) = first.map(|first| Changes::between(first, sketch)) {

@@ -33,9 +33,9 @@ impl<I, O> Default for LastSearch<I, O> {
 }
 
 impl<I: Input, O> LastSearch<I, O> {
-    /// The output for the `input` of `detector`: the last one if the input is the last one again,
-    /// otherwise that of `search`. After a search, the detector has an earlier input, to be
-    /// overwritten.
+    /// Returns the output for the `input` of `detector`: the last output if the input equals the last
+    /// input, otherwise the output of `search`. After a search, the detector has an earlier input,
+    /// which may be overwritten.
     ///
     /// # Errors
     /// Returns the errors of `search`. The next input is searched.

@@ -204,7 +204,7 @@ impl Measured {
         }
     }
 
-    /// The places where the face is expected: it goes on as before, or stops.
+    /// The positions where the face is expected: it continues to move, or stops.
     fn expected(&self, time: Duration) -> [Point; 2] {
         let by = self.motion.displacement(time).unwrap_or_default();
         let from = self.motion.centroid();

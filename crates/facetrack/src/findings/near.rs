@@ -11,7 +11,8 @@ use crate::geometry::Point;
 /// Maximum number of faces of a cell that are compared. Our choice: no picture has more in one place.
 const MOST: usize = 64;
 
-/// Rounding of places and distances, relative to the reach. Our choice: far more than that of `f32`.
+/// Rounding of positions and distances, relative to the reach. Our choice: far more than the rounding
+/// of `f32`.
 const ROUNDING: f64 = 1e-3;
 
 /// A square: the exponent of its side, a power of two in pixels, and its column and row.
@@ -25,7 +26,7 @@ pub(super) struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    /// The faces at a time, each of which reaches the places up to this deviation.
+    /// Indexes the faces at a time. Each face reaches positions up to this deviation.
     pub(super) fn new(
         faces: impl Iterator<Item = (u32, &'a Face)>,
         deviation: f32,
@@ -71,7 +72,7 @@ fn reached(place: Point, reach: f64, exponent: i32) -> impl Iterator<Item = Cell
     cells.map(move |(x, y)| (exponent, x, y))
 }
 
-/// The column or row of a coordinate. The cast bounds those of damaged records.
+/// The column or row of a coordinate. The cast bounds the coordinates of damaged records.
 fn index(at: f64, exponent: i32) -> i64 {
     (at / libm::exp2(exponent.into())).floor() as i64
 }

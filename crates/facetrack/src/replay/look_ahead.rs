@@ -72,7 +72,7 @@ fn counts(faces: &[TrackedFace]) -> BTreeMap<u32, usize> {
     counts
 }
 
-/// Adds the faces of a later report that are not among `faces`, of which `known` counts those with
+/// Adds the faces of a later report that are not among `faces`. `known` has the number of faces for
 /// each id.
 fn add_new_faces(
     faces: &mut Vec<TrackedFace>,

@@ -11,8 +11,8 @@ use super::Replay;
 /// containers round them.
 const ROUNDING: f64 = 0.01;
 
-/// Maximum time by which a record may exceed the duration that a container states. Our choice:
-/// durations are rounded, and some leave out the last frame.
+/// Maximum time by which a record may exceed the duration of the container. Our choice: durations are
+/// rounded, and some leave out the last frame.
 const EXCESS: Duration = Duration::from_secs(1);
 
 /// Properties of a video; those that are not known are `None`.
@@ -34,7 +34,7 @@ pub struct Video {
     pub duration: Option<Duration>,
 }
 
-/// A property in which the video that is played differs from the one that a record was made of.
+/// A property in which the played video differs from the recorded one.
 /// The faces of the record are probably at other positions, or at other times.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -94,8 +94,7 @@ fn turned([needed, applied]: &[Option<String>; 2]) -> String {
 }
 
 impl Video {
-    /// The first property in which the video that is `played` differs from this one, which was
-    /// recorded.
+    /// The first property in which the `played` video differs from this recorded one.
     pub fn difference(&self, played: &Self) -> Option<Difference> {
         self.turned_otherwise(played)
             .or_else(|| self.shaped_otherwise(played))

@@ -192,7 +192,7 @@ impl Detector {
         LastRun::default()
     }
 
-    /// Runs all layers on the network's input, in which a frame was placed like this.
+    /// Runs all layers on the network's input, in which a frame has this placement.
     fn run(&mut self, [frame, input]: Placement) -> Result<Outputs, ModelError> {
         let outputs = self.network.run()?;
         match &mut self.rest {

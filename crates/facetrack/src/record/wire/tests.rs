@@ -38,7 +38,7 @@ fn the_published_schema_is_that_of_the_types() {
     assert!(published == expected, "{remedy}");
 }
 
-/// The schema. `engines` are those of the published one.
+/// The schema. `engines` is copied from the published schema.
 fn schema(engines: &Json) -> Json {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()

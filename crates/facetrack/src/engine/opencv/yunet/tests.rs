@@ -85,7 +85,7 @@ fn a_repeated_frame_is_not_searched_again() {
     let runs = || shapes.lock().unwrap().len();
     let prepared = runs();
     let mut pixels = vec![9; 64 * 64 * 3];
-    // Runs after each frame; the score is compared anew.
+    // Runs after each frame; the score is compared again.
     for (level, min_score, found, want) in [
         (9, 0.5, 1, 1),
         (9, 0.5, 1, 1),
