@@ -19,7 +19,7 @@ flags! {
     LANDMARKS = 0, "landmarks": "landmarks, landmark_confidence and landmarks_106";
     BOX = 1, "box": "the box with decimals";
     KEY_POINTS = 2, "key-points": "key points of the detector";
-    POSE = 3, "pose": "position and rotation of the head";
+    POSE = 3, "pose": "position and rotation of the head, which dense and jsonl records always have";
     ATTRIBUTES = 4, "attributes": "age and gender";
     EMBEDDING = 5, "embedding": "embedding, which identifies people";
     GAZE = 6, "gaze": "pupils";

@@ -180,7 +180,7 @@ enum Label {
     Face,
 }
 
-/// Position and rotation of the head (fields=pose).
+/// Position and rotation of the head, if the engine measures it.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(expecting = "an object")]
@@ -340,7 +340,7 @@ impl<'a> Face<'a> {
             key_points: export
                 .part(Fields::KEY_POINTS, || places(&face.key_points))
                 .filter(|points| !points.is_empty()),
-            pose: export.part(Fields::POSE, || Pose::new(face.pose?)),
+            pose: face.pose.and_then(Pose::new),
             age: export.part(Fields::ATTRIBUTES, || Some(Thousandths(attributes?.age))),
             gender: export.part(Fields::ATTRIBUTES, || Some(attributes?.gender)),
             embedding: export.part(Fields::EMBEDDING, || {
