@@ -80,11 +80,12 @@ struct State {
 }
 
 impl State {
-    /// Forgets all frames: the next one does not continue them.
-    fn reset(&mut self) {
+    /// Begins another stream: the next frame does not continue the last one. Faces stay covered for the
+    /// hold, because a video may be continued by another file.
+    fn restart(&mut self) {
         self.clock.reset();
         (self.has_report, self.has_absent) = (false, false);
-        self.redactor = Redactor::default();
+        self.redactor.restart();
     }
 
     /// Covers the faces in the frame of a buffer. Returns the reason why the frame may show other
@@ -96,7 +97,7 @@ impl State {
     fn blur(
         &mut self,
         buffer: &mut gst::Buffer,
-        running_time: Option<Duration>,
+        time: Option<Duration>,
         settings: &Settings,
     ) -> Result<Option<DrawingError>, DrawingError> {
         let format = self.format.as_ref().ok_or(DrawingError::NoCaps)?;
@@ -106,7 +107,7 @@ impl State {
             return Err(DrawingError::Unsearched(search));
         }
         let period = clock::period(format.info.fps());
-        let time = self.clock.next(running_time, period);
+        let time = self.clock.next(time, period);
         let cover = self.redactor.cover(report.as_ref().ok(), time, settings);
         if !matches!(&cover, Cover::Regions(regions) if regions.is_empty()) {
             let buffer = buffer.make_mut();
@@ -159,9 +160,9 @@ impl FaceTrackBlur {
         let settings = lock(&self.options).settings.clone();
         // Invalid ids were reported when they were set: all faces are covered.
         let settings = settings.redaction().unwrap_or(settings.redaction);
-        let running_time = self.running_time(&buffer).map(Duration::from);
+        let time = self.video_time(&buffer);
         let mut state = lock(&self.state);
-        let blurred = state.blur(&mut buffer, running_time, &settings);
+        let blurred = state.blur(&mut buffer, time, &settings);
         let problem = blurred.as_ref().ok().and_then(Option::as_ref);
         let warning = state.warnings.count(problem);
         drop(state);
@@ -172,9 +173,12 @@ impl FaceTrackBlur {
         })
     }
 
-    fn running_time(&self, buffer: &gst::BufferRef) -> Option<gst::ClockTime> {
+    /// Running time of a frame at the normal rate: the hold is a time in the video, also in slow motion.
+    fn video_time(&self, buffer: &gst::BufferRef) -> Option<Duration> {
         let segment = self.obj().segment().downcast::<gst::ClockTime>().ok()?;
-        segment.to_running_time(buffer.pts())
+        let time = Duration::from(segment.to_running_time(buffer.pts())?);
+        let rate = segment.rate().abs();
+        Some(Duration::try_from_secs_f64(time.as_secs_f64() * rate).unwrap_or(time))
     }
 
     /// Posts a warning that faces are unknown. The caller holds no lock: handlers of the message may
@@ -269,11 +273,13 @@ impl BaseTransformImpl for FaceTrackBlur {
     fn sink_event(&self, event: gst::Event) -> bool {
         let warning = {
             let mut state = lock(&self.state);
-            if matches!(
-                event.type_(),
-                gst::EventType::StreamStart | gst::EventType::FlushStop
-            ) {
-                state.reset();
+            match event.type_() {
+                gst::EventType::StreamStart => state.restart(),
+                gst::EventType::FlushStop => {
+                    state.restart();
+                    state.redactor = Redactor::default();
+                }
+                _ => (),
             }
             state.warnings.handle(&event)
         };

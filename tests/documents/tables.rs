@@ -55,7 +55,10 @@ fn the_tables_of_the_metadata_list_every_field() {
 /// Not a link: packagers of Python refuse links that leave their folder.
 #[test]
 fn the_schema_of_the_python_package_is_the_published_one() {
-    assert_generated("python/facetrack/schema.json", facetrack::record::JSON_SCHEMA);
+    assert_generated(
+        "python/facetrack/schema.json",
+        facetrack::record::JSON_SCHEMA,
+    );
 }
 
 #[test]

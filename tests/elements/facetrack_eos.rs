@@ -103,6 +103,12 @@ fn each_missing_file_is_named_with_its_property_and_the_remedy() {
         (NETWORKS[1].0, "landmark-model"),
     ]);
     for (missing, property) in properties {
+        let is_eos = installed.files.iter().any(|path| path.ends_with(missing));
+        let fetch = if is_eos {
+            "facetrack fetch eos"
+        } else {
+            "facetrack fetch"
+        };
         let all = installed.files.iter().chain(&installed.networks);
         let others = all.filter(|path| !path.ends_with(missing));
         let Finished { success, text } = installed
@@ -113,7 +119,7 @@ fn each_missing_file_is_named_with_its_property_and_the_remedy() {
         for part in [
             format!("{missing} not found"),
             format!("set `{property}`"),
-            "Run `facetrack fetch` to fetch it".to_owned(),
+            format!("Run `{fetch}` to fetch it"),
         ] {
             assert!(text.contains(&part), "{part:?} not in\n{text}");
         }

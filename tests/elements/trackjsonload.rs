@@ -802,14 +802,20 @@ fn faces_come_the_number_of_frames_earlier_that_is_asked_for() {
         (
             1,
             [4, 5, 6, 7],
-            [vec![], vec![(1, held)], vec![(1, found)], vec![(2, held)]],
+            [
+                // After a jump, the frames before count too.
+                vec![(1, held)],
+                vec![(1, held)],
+                vec![(1, found)],
+                vec![(2, held)],
+            ],
         ),
         // Backwards, as seeking does.
         (
             2,
             [7, 6, 4, 3],
             [
-                vec![(2, held)],
+                vec![(1, held), (2, held)],
                 vec![(1, found), (2, held)],
                 vec![(1, held)],
                 vec![(1, found)],
@@ -830,8 +836,21 @@ fn faces_come_the_number_of_frames_earlier_that_is_asked_for() {
     let mut load = Load::with(&recorded, |element| {
         element.set_property("look-ahead", 2u32)
     });
-    let early = load.report(nth(4)).expect("a record");
-    assert_eq!(early.faces[0].face.bbox.x, 60.0, "where it is found");
+    // Its speed was 10 px per frame.
+    let moved = load.report(nth(4)).expect("a record").faces[0].face.bbox;
+    let bbox = face(1, 30.0).face.bbox;
+    assert_eq!(moved.x, bbox.x - 10.0);
+    assert_eq!(moved.right(), bbox.right() + 10.0);
+    // It stays, but may have moved by half its size per second.
+    let resting = load
+        .report(nth(7))
+        .expect("a record")
+        .faces
+        .pop()
+        .expect("a face")
+        .face;
+    let bbox = face(2, 500.0).face.bbox;
+    assert!(resting.bbox.x < bbox.x && resting.bbox.x > bbox.x - bbox.width / 4.0);
 }
 
 #[test]

@@ -48,6 +48,9 @@ pub struct KnownFile {
     pub architecture: Option<String>,
     /// Purpose, in one line.
     pub purpose: String,
+    /// Engines that need it.
+    #[serde(default)]
+    pub engines: Vec<String>,
     /// SHA-256 of its bytes.
     pub sha256: Sha256,
     /// Bytes.
@@ -189,6 +192,17 @@ impl TryFrom<SourceFields> for Source {
             _ => Err(
                 "a source has package and member, and maybe platform; debian and member; url and member; or url",
             ),
+        }
+    }
+}
+
+impl Source {
+    /// The server that provides the file; `None` if the source is on this machine or names none.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::Package { .. } => Some("pip's package index"),
+            Self::Archive { url, .. } | Self::Url { url } => url.split('/').nth(2),
+            Self::Debian { .. } | Self::Copy(_) => None,
         }
     }
 }
@@ -408,11 +422,12 @@ mod tests {
     }
 
     #[test]
-    fn insightfaces_networks_are_a_pack_that_has_to_be_asked_for() {
+    fn what_is_not_for_commerce_and_its_family_are_fetched_on_request() {
         for file in &manifest().files {
-            let is_insightface = &*file.family == "insightface";
-            let on_request = is_insightface || &*file.family == "pictures";
+            let on_request = ["insightface", "eos", "pictures"].contains(&&*file.family);
             assert_eq!(file.on_request, on_request, "{}", file.name);
+            assert!(file.on_request || !file.non_commercial, "{}", file.name);
+            let is_insightface = &*file.family == "insightface";
             assert_eq!(file.is_pack, is_insightface, "{}", file.name);
         }
         let place = |name| known(name).unwrap().place();

@@ -2,6 +2,7 @@
 //! `facetrack fetch`: downloads the files of the manifest.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf, absolute};
 
@@ -10,6 +11,7 @@ use facetrack_assets::file;
 use facetrack_assets::locate::{MODELS_DIR_VARIABLE, RUNTIME_VARIABLE};
 use facetrack_assets::manifest::{self, FileKind, KnownFile, Manifest, Source, State};
 use facetrack_remedies::fetch_command;
+use indexmap::IndexMap;
 
 use crate::error::{StoreError, check_room};
 use crate::store::{self, Store};
@@ -39,9 +41,10 @@ pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> R
     output::print_line(format_args!("Files under {}:", root.display()))?;
     let aside = packs::set_aside(&store, manifest, &mut files)?;
     let (mut present, mut missing) = (Vec::new(), Vec::new());
+    let mut unreachable = BTreeSet::new();
     for (index, file) in files.iter().enumerate() {
         let step = format!("[{}/{}] {}", index + 1, files.len(), file.name);
-        if ensure(&store, file, &aside, &step)? {
+        if ensure(&store, file, &aside, &mut unreachable, &step)? {
             replaced::remove(&store, file)?;
             present.push(*file);
         } else {
@@ -55,6 +58,7 @@ pub(crate) fn run(manifest: &Manifest, names: &[String], to: Option<&Path>) -> R
         terms::not_for_commerce(present),
         unasked(&store, manifest, names, &files),
         without(&spared),
+        engines(&store, manifest),
         variables(&root, manifest),
     ];
     for note in notes.into_iter().flatten() {
@@ -119,6 +123,42 @@ fn variables(root: &Path, manifest: &Manifest) -> Option<String> {
         root.display(),
         lines.collect::<String>()
     ))
+}
+
+/// Names the engines that have all their models, and the others; `None` if the manifest names no
+/// engine.
+fn engines(store: &Store, manifest: &Manifest) -> Option<String> {
+    let paths = places::search_paths();
+    let is_here = |file: &KnownFile| {
+        let found = if file.is_pack {
+            paths.pack(None).is_ok()
+        } else {
+            paths.model(&file.name, &file.family, None).is_ok()
+        };
+        found || store.place(file).exists()
+    };
+    let mut is_ready = IndexMap::new();
+    for file in manifest.usable() {
+        for engine in &file.engines {
+            *is_ready.entry(engine.as_str()).or_insert(true) &= is_here(file);
+        }
+    }
+    let named = |ready: bool| {
+        let engines = is_ready.iter().filter(|(_, is_ready)| **is_ready == ready);
+        engines
+            .map(|(engine, _)| *engine)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let lines = [
+        ("Engines with all their models: ", named(true)),
+        ("Engines that lack models: ", named(false)),
+    ];
+    let lines = lines.into_iter().filter(|(_, engines)| !engines.is_empty());
+    let lines: Vec<_> = lines
+        .map(|(title, engines)| title.to_owned() + &engines)
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Says which functions are missing without `files`, which are in no package; `None` if there are
@@ -195,8 +235,14 @@ fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
 }
 
 /// Fetches `file` unless it is in place: tries the sources in order until one provides the right
-/// bytes. Returns true if it is in place afterwards.
-fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Result<bool> {
+/// bytes, except those of `unreachable` servers. Returns true if it is in place afterwards.
+fn ensure(
+    store: &Store,
+    file: &KnownFile,
+    aside: &[PathBuf],
+    unreachable: &mut BTreeSet<String>,
+    step: &str,
+) -> Result<bool> {
     let (path, size) = (store.place(file), size::human(file.size));
     if store::state(&path, file)? == State::Right {
         output::print_line(format_args!("{step}: in place ({size})"))?;
@@ -205,13 +251,21 @@ fn ensure(store: &Store, file: &KnownFile, aside: &[PathBuf], step: &str) -> Res
     output::print_line(format_args!("{step}: {size}, {}", file.licence))?;
     let mut tried = Vec::new();
     for source in sources(file, aside) {
+        if let Some(server) = source.server().filter(|it| unreachable.contains(*it)) {
+            tried.push(format!("{source}: {server} cannot be reached, as before"));
+            continue;
+        }
         output::print_line(format_args!("    from {source} …"))?;
         match attempt(store, file, &source)? {
             Ok(()) => {
                 output::print_line(format_args!("{step}: done, {}", path.display()))?;
                 return Ok(true);
             }
-            Err(reason) => tried.push(format!("{source}: {reason}")),
+            Err(reason) => {
+                let server = source.server().filter(|_| source::is_unreachable(&reason));
+                unreachable.extend(server.map(str::to_owned));
+                tried.push(format!("{source}: {reason}"));
+            }
         }
     }
     let text = unavailable(file, &path, &tried);

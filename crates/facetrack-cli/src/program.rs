@@ -128,7 +128,11 @@ fn not_started(name: &str, error: &io::Error) -> String {
     }
 }
 
-/// Returns the last line that is not empty; lines with errors take precedence.
+/// Text of pip's warnings about a connection. Its last error then says only that it found no package.
+pub(crate) const BROKEN_CONNECTION: &str = "after connection broken by";
+
+/// Returns the last line that is not empty; lines with errors take precedence, and of these the ones
+/// about connections.
 fn last_line(text: &str) -> Option<String> {
     let lines = || {
         text.split(['\n', '\r'])
@@ -136,7 +140,8 @@ fn last_line(text: &str) -> Option<String> {
             .filter(|line| !line.is_empty())
     };
     lines()
-        .rfind(|line| line.to_ascii_lowercase().contains("error"))
+        .rfind(|line| line.contains(BROKEN_CONNECTION))
+        .or_else(|| lines().rfind(|line| line.to_ascii_lowercase().contains("error")))
         .or_else(|| lines().next_back())
         .map(|line| pipe::shortened(line.to_owned()))
 }

@@ -54,6 +54,21 @@ pub(crate) fn obtain(source: &Source, file: &KnownFile, scratch: &Path) -> Resul
     Ok(into)
 }
 
+/// Texts of curl and pip for a server that does not answer: it has no address, refuses the connection,
+/// or the time is up.
+const UNREACHABLE: [&str; 5] = [
+    "curl: (5)",
+    "curl: (6)",
+    "curl: (7)",
+    "curl: (28)",
+    program::BROKEN_CONNECTION,
+];
+
+/// Returns true if a source failed because its server cannot be reached.
+pub(crate) fn is_unreachable(reason: &str) -> bool {
+    UNREACHABLE.iter().any(|text| reason.contains(text))
+}
+
 /// Copies a file of the user's own, so that it can be checked and moved into place.
 fn copy(path: &Path, size: u64, into: &Path) -> Result<(), String> {
     copy_up_to(size, path, into).map_err(|error| format!("{}: {error}", path.display()))

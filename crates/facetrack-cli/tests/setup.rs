@@ -375,6 +375,45 @@ fn a_file_is_taken_out_of_its_makers_archive() {
     assert_eq!(sandbox.leftovers(), Vec::<PathBuf>::new());
 }
 
+#[test]
+fn a_server_that_cannot_be_reached_is_tried_once() {
+    let sandbox = Sandbox::offline();
+    sandbox.changes_manifest(|files| {
+        files[0]["engines"] = serde_json::json!(["mediapipe"]);
+        let mut second = files[0].clone();
+        second["name"] = "second.bin".into();
+        second["engines"] = serde_json::json!(["mediapipe", "eos"]);
+        files.push(second);
+    });
+    let tries = sandbox.path("tries");
+    let fails = |text: &str| format!("echo >> '{}'; echo \"{text}\" >&2; exit 1", tries.display());
+    sandbox.pip(&fails(
+        "Retrying after connection broken by 'NewConnectionError'",
+    ));
+    sandbox.curl(&fails("curl: (7) Failed to connect to maker.invalid"));
+    let text = said(&sandbox.fetch());
+    assert_eq!(
+        fs::read_to_string(&tries).unwrap().lines().count(),
+        2,
+        "{text}"
+    );
+    for part in [
+        "https://maker.invalid/model.bin: maker.invalid cannot be reached, as before",
+        "Python package parcel==1.0: pip's package index cannot be reached, as before",
+        "Engines that lack models: mediapipe, eos",
+    ] {
+        assert!(text.contains(part), "{part:?} not in\n{text}");
+    }
+
+    sandbox.changes_manifest(|files| files.truncate(1));
+    sandbox.pip_delivers(GOOD);
+    let text = said(&sandbox.fetch());
+    assert!(
+        text.contains("Engines with all their models: mediapipe"),
+        "{text}"
+    );
+}
+
 /// The machine reaches only package registries.
 #[test]
 fn what_no_package_has_may_be_missing() {

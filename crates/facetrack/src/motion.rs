@@ -23,6 +23,12 @@ const MIN_TIME: Duration = Duration::from_millis(30);
 /// should have for a face to be tracked.
 const MAX_REPEATED: Duration = Duration::from_millis(500);
 
+/// Speeds that a face which is not measured any more may have, in sizes of its box per second: at
+/// least, and if its velocity was never measured. A person who walks past a camera moves by one to two
+/// sizes of the face per second; the camera may turn, too. Our choice.
+const LEAST_SPEED: f32 = 0.5;
+const UNKNOWN_SPEED: f32 = 2.0;
+
 /// Converts times of frames to times of their pictures.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PictureClock {
@@ -110,6 +116,8 @@ pub struct Motion {
     /// Velocity; `None` if the face was measured in one picture.
     velocity: Option<Velocity>,
     speed: LargestSpeed,
+    /// Longer side of the box at the last measurement, px.
+    side: f32,
 }
 
 impl Motion {
@@ -118,6 +126,7 @@ impl Motion {
     pub fn measured(previous: Option<&Self>, face: &Observation, time: Duration) -> Self {
         let centroid = face.centroid();
         let last = Position { centroid, time };
+        let side = face.bbox.width.max(face.bbox.height);
         let Some(previous) = previous.filter(|previous| previous.last.time <= time) else {
             return Self {
                 last,
@@ -127,9 +136,14 @@ impl Motion {
                     since: time,
                     ..LargestSpeed::default()
                 },
+                side,
             };
         };
-        let motion = Self { last, ..*previous };
+        let motion = Self {
+            last,
+            side,
+            ..*previous
+        };
         if previous.last.time == time {
             return motion;
         }
@@ -180,14 +194,42 @@ impl Motion {
         self.over(duration.as_secs_f32())
     }
 
-    /// Maximum distance of the face at `time` from the last measurement, px, at the largest speed
-    /// that it had lately: it may have been slower in the last pictures, or these may be repeated
-    /// ones that are not known as such.
+    /// Maximum distance of the face at `time` from the last measurement, px.
     pub fn reach(&self, time: Duration) -> f32 {
+        self.largest_speed() * self.elapsed(time).as_secs_f32()
+    }
+
+    /// The largest speed that the face had lately, px/s: it may have been slower in the last pictures,
+    /// or these may be repeated ones that are not known as such. It is at least [`LEAST_SPEED`], or
+    /// [`UNKNOWN_SPEED`] if no velocity is known.
+    pub(crate) fn largest_speed(&self) -> f32 {
+        let sizes = self.velocity.map_or(UNKNOWN_SPEED, |_| LEAST_SPEED);
         let LargestSpeed {
             current, before, ..
         } = self.speed;
-        current.max(before) * self.elapsed(time).as_secs_f32()
+        current.max(before).max(sizes * self.side)
+    }
+
+    /// The motion in frames that are `x` times as wide and `y` times as high.
+    pub(crate) fn scaled(mut self, x: f32, y: f32) -> Self {
+        let scaled = |point: Point| Point::new(point.x * x, point.y * y);
+        for position in [&mut self.last, &mut self.base] {
+            position.centroid = scaled(position.centroid);
+        }
+        if let Some(velocity) = &mut self.velocity {
+            velocity.displacement = scaled(velocity.displacement);
+        }
+        let by = x.max(y);
+        self.side *= by;
+        self.speed.current *= by;
+        self.speed.before *= by;
+        self
+    }
+
+    /// The motion as if the last measurement had been at `time`, after the clock began anew.
+    pub(crate) fn restarted(mut self, time: Duration) -> Self {
+        (self.last.time, self.base.time, self.speed.since) = (time, time, time);
+        self
     }
 
     fn over(&self, seconds: f32) -> Option<Point> {
@@ -319,7 +361,8 @@ mod tests {
     #[test]
     fn the_largest_speed_of_the_last_pictures_counts() {
         let mut motion = steps(&[(0, 0), (40, 1)]);
-        for (time, want) in [(80, 10.0), (500, 10.0), (960, 10.0), (1500, 0.0)] {
+        // In the end, half the size of 40 px per second.
+        for (time, want) in [(80, 10.0), (500, 10.0), (960, 10.0), (1500, 0.8)] {
             motion = Motion::measured(Some(&motion), &face(10.0), ms(time));
             let reach = motion.reach(ms(time + 40));
             assert!((reach - want).abs() < 1e-3, "{time}: {reach}");

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use smart_default::SmartDefault;
 
-use crate::geometry::Point;
+use crate::geometry::{Point, Rect};
 use crate::motion::{Motion, PictureClock};
 use crate::observation::Observation;
 use crate::report::{FrameReport, FrameStatus, SearchExtent, TrackedFace};
@@ -89,9 +89,9 @@ pub enum Cover {
     Regions(Vec<Region>),
 }
 
-/// Distance, relative to the smaller side of the box, over which a face jumps from frame to frame: its
-/// earlier place stays covered for the hold. It is the default margin, up to which the old place is
-/// covered anyway.
+/// Distance, relative to the smaller side of the box, by which an earlier box may exceed the next one.
+/// If it exceeds it by more, the face has jumped or shrunk, and its earlier area stays covered for the
+/// hold. It is the default margin, up to which the earlier area is covered anyway.
 const JUMP: f32 = 0.25;
 
 /// A face that is being covered, by its id and its number among the faces of a frame that have this
@@ -102,8 +102,7 @@ type Key = (u32, usize);
 #[derive(Debug)]
 struct Known {
     region: Region,
-    /// Centre of the box.
-    center: Point,
+    bbox: Rect,
     /// Motion until the last measurement; `None` before the first one.
     motion: Option<Motion>,
     /// Time of the last frame that had the face.
@@ -114,9 +113,11 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Redactor {
     faces: BTreeMap<Key, Known>,
-    /// Faces whose id has passed to another place.
+    /// Earlier areas of faces that have jumped or shrunk.
     left: Vec<Known>,
     pictures: PictureClock,
+    /// True if the times of the known faces are those of the stream before.
+    is_restarted: bool,
 }
 
 impl Redactor {
@@ -128,6 +129,12 @@ impl Redactor {
         time: Duration,
         settings: &Settings,
     ) -> Cover {
+        if std::mem::take(&mut self.is_restarted) {
+            for known in self.faces.values_mut().chain(&mut self.left) {
+                known.seen = time;
+                known.motion = known.motion.map(|motion| motion.restarted(time));
+            }
+        }
         let picture = match report {
             Some(report) if report.repeated => self.pictures.repeat(time),
             _ => self.pictures.show(time),
@@ -150,16 +157,28 @@ impl Redactor {
         Cover::Regions(covered.map(|known| known.at(time)).collect())
     }
 
-    /// Scales the covered areas, because frames have another width and height from now on. Areas grow
-    /// no more until their faces are measured again.
+    /// Begins another stream, whose first frames may still show the known faces: they are covered for
+    /// the hold.
+    pub fn restart(&mut self) {
+        self.is_restarted = true;
+        self.pictures = PictureClock::default();
+    }
+
+    /// Scales the covered areas, because frames have another width and height from now on.
     pub fn rescale(&mut self, x: f32, y: f32) {
         if (x, y) == (1.0, 1.0) {
             return;
         }
         let scaled = |point: Point| Point::new(point.x * x, point.y * y);
         for known in self.faces.values_mut().chain(&mut self.left) {
-            known.center = scaled(known.center);
-            known.motion = None;
+            let Rect {
+                x: left,
+                y: top,
+                width,
+                height,
+            } = known.bbox;
+            known.bbox = Rect::new(left * x, top * y, width * x, height * y);
+            known.motion = known.motion.map(|motion| motion.scaled(x, y));
             let outline = &mut known.region.outline;
             outline.iter_mut().for_each(|point| *point = scaled(*point));
         }
@@ -190,15 +209,14 @@ impl Redactor {
         };
         let known = Known {
             region,
-            center: face.bbox.center(),
+            bbox: face.bbox,
             motion,
             seen: time,
         };
-        let side = face.bbox.width.min(face.bbox.height);
         let before = self.faces.insert(key, known);
-        let has_jumped = |before: &Known| before.center.distance(face.bbox.center()) > JUMP * side;
-        // The id may have passed to another person.
-        self.left.extend(before.filter(has_jumped));
+        // The id may have passed to another person, or the box may be of a part of the face.
+        self.left
+            .extend(before.filter(|before| exceeds(&before.bbox, &face.bbox)));
     }
 }
 
@@ -227,6 +245,15 @@ impl Known {
             ..self.region.clone()
         }
     }
+}
+
+/// Returns true if a box exceeds the next one by more than [`JUMP`] on one side.
+fn exceeds(before: &Rect, bbox: &Rect) -> bool {
+    let most = JUMP * bbox.width.min(bbox.height);
+    before.x < bbox.x - most
+        || before.y < bbox.y - most
+        || before.right() > bbox.right() + most
+        || before.bottom() > bbox.bottom() + most
 }
 
 /// Returns true if a time is at most the hold ago.

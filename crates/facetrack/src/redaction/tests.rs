@@ -226,13 +226,80 @@ fn boxes_without_an_extent_make_the_frame_black() {
 fn all_faces_of_one_id_are_covered_and_held() {
     let mut redactor = Redactor::default();
     let both = tracked(vec![found(1, 10.0), found(1, 300.0)]);
-    let at = |x| (1, Rect::new(x, 100.0, 40.0, 40.0));
     for (report, time) in [
         (&both, 0),
         (&tracked(vec![found(1, 10.0)]), 40),
         (&report(FrameStatus::NoFace, vec![]), 80),
     ] {
         let covered = boxes(&redactor.cover(Some(report), ms(time), &settings()));
-        assert_eq!(covered, Some(vec![at(10.0), at(300.0)]), "{time}");
+        let covered = covered.expect("regions");
+        assert_eq!(covered.len(), 2, "{time}");
+        for ((_, bbox), x) in std::iter::zip(covered, [10.0, 300.0]) {
+            assert!(bbox.x <= x && bbox.right() >= x + 40.0, "{time}: {bbox:?}");
+        }
     }
+}
+
+/// The boxes that cover these reports, of which the last one is 200 ms after the others.
+fn last_cover(redactor: &mut Redactor, reports: &[FrameReport]) -> Vec<Rect> {
+    let mut covered = Vec::new();
+    for (index, report) in reports.iter().enumerate() {
+        let late = if index + 1 == reports.len() { 200 } else { 0 };
+        let time = ms(40 * index as u64 + late);
+        let cover = redactor.cover(Some(report), time, &settings());
+        covered = boxes(&cover).expect("regions");
+    }
+    covered.into_iter().map(|(_, bbox)| bbox).collect()
+}
+
+/// It may move by twice its size per second.
+#[test]
+fn a_face_that_was_found_once_grows() {
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    let covered = last_cover(
+        &mut Redactor::default(),
+        &[tracked(vec![found(1, 100.0)]), nothing],
+    );
+    let growth = 2.0 * 40.0 * 0.24;
+    assert!((covered[0].x - (100.0 - growth)).abs() < 0.1, "{covered:?}");
+}
+
+#[test]
+fn the_earlier_area_of_a_box_that_shrinks_stays_covered() {
+    let mut small = found(1, 110.0);
+    (
+        small.face.bbox.y,
+        small.face.bbox.width,
+        small.face.bbox.height,
+    ) = (110.0, 15.0, 15.0);
+    let covered = last_cover(
+        &mut Redactor::default(),
+        &[tracked(vec![found(1, 100.0)]), tracked(vec![small])],
+    );
+    assert_eq!(covered.len(), 2);
+    assert!(
+        covered[1].x <= 100.0 && covered[1].right() >= 140.0,
+        "{covered:?}"
+    );
+}
+
+#[test]
+fn a_lost_face_stays_covered_in_the_next_stream_and_at_another_size() {
+    let lost = [
+        tracked(vec![found(1, 100.0)]),
+        tracked(vec![found(1, 110.0)]),
+    ];
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    let mut redactor = Redactor::default();
+    last_cover(&mut redactor, &lost);
+    redactor.restart();
+    let covered = last_cover(&mut redactor, std::slice::from_ref(&nothing));
+    assert_eq!((covered[0].x, covered[0].width), (110.0, 40.0));
+    redactor.rescale(2.0, 2.0);
+    let later = redactor.cover(Some(&nothing), ms(300), &settings());
+    let (_, bbox) = boxes(&later).expect("regions")[0];
+    let speed = 2.0 * 10.0 / 0.24;
+    assert!((bbox.x - (220.0 - 0.1 * speed)).abs() < 0.1, "{bbox:?}");
+    let end = redactor.cover(Some(&nothing), ms(1300), &settings());
+    assert_eq!(boxes(&end), Some(vec![]));
 }

@@ -4,10 +4,19 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{Read, Seek};
+use std::time::Duration;
 
 use super::{Replay, ReplayError};
-use crate::observation::Origin;
+use crate::motion::Motion;
+use crate::observation::{Observation, Origin};
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
+
+/// Number of frames after the first one with a face in which its speed is measured: half a second at
+/// 24 frames per second. Our choice.
+const MOTION_FRAMES: usize = 12;
+
+/// Frames per second of a record without times and rate.
+const ANY_FPS: f64 = 25.0;
 
 /// Reads reports together with the reports of the next frames.
 #[derive(Debug)]
@@ -16,6 +25,10 @@ pub struct LookAhead {
     frames: usize,
     /// Reports by place, from the last frame on.
     read: BTreeMap<usize, Option<FrameReport>>,
+    /// Times of all frames by place; empty before the first report.
+    times: Vec<Duration>,
+    /// Place of the last report.
+    last: Option<usize>,
 }
 
 impl LookAhead {
@@ -24,12 +37,17 @@ impl LookAhead {
         Self {
             frames,
             read: BTreeMap::new(),
+            times: Vec::new(),
+            last: None,
         }
     }
 
     /// The report for a frame, as [`Replay::report`] returns it. Each face that is not in it, but
-    /// in one of the next frames, is added where it is found first, with the origin
-    /// [`Origin::Held`].
+    /// in one of the next frames, is added with the origin [`Origin::Held`]. The first report, and a
+    /// report that does not follow the last one, also get the faces of the frames before.
+    ///
+    /// The box of an added face contains all positions that the face can have in this frame, by its
+    /// speed in the frames that show it. An added face has no points.
     ///
     /// # Errors
     /// Returns an error if [`Replay::report`] does, for one of these frames.
@@ -42,9 +60,20 @@ impl LookAhead {
         if self.frames == 0 {
             return replay.report(place, video);
         }
-        let end = replay.frames().len().min(place + self.frames + 1);
-        self.read.retain(|known, _| (place..end).contains(known));
-        for place in place..end {
+        if self.times.is_empty() {
+            self.times = times(replay);
+        }
+        let last = self.last.replace(place);
+        let is_next = last.is_some_and(|last| (last..=last + 1).contains(&place));
+        let start = if is_next {
+            place
+        } else {
+            place.saturating_sub(self.frames)
+        };
+        let count = self.times.len();
+        let end = count.min(place + 1 + self.frames + MOTION_FRAMES);
+        self.read.retain(|known, _| (start..end).contains(known));
+        for place in start..end {
             if let Entry::Vacant(entry) = self.read.entry(place) {
                 entry.insert(replay.report(place, video)?);
             }
@@ -53,14 +82,77 @@ impl LookAhead {
             return Ok(None);
         };
         let mut known = counts(&report.faces);
-        for later in self.read.values().flatten() {
-            add_new_faces(&mut report.faces, &mut known, later);
+        let earlier = (start..place).rev();
+        let later = place + 1..end.min(place + 1 + self.frames);
+        for other in earlier.chain(later) {
+            self.add_new_faces(&mut report.faces, &mut known, other, place);
         }
         if report.status == FrameStatus::NoFace && !report.faces.is_empty() {
             report.status = FrameStatus::Tracked;
         }
         Ok(Some(report))
     }
+
+    /// Adds the faces of another report that are not among `faces`, as the frame at `place` may show
+    /// them. `known` has the number of faces for each id.
+    fn add_new_faces(
+        &self,
+        faces: &mut Vec<TrackedFace>,
+        known: &mut BTreeMap<u32, usize>,
+        other: usize,
+        place: usize,
+    ) {
+        let mut seen = BTreeMap::new();
+        let report = self.read.get(&other).and_then(Option::as_ref);
+        for face in report.into_iter().flat_map(|report| &report.faces) {
+            let (seen, known) = (
+                seen.entry(face.id).or_insert(0),
+                known.entry(face.id).or_default(),
+            );
+            *seen += 1;
+            if *seen > *known {
+                *known += 1;
+                let speed = self.largest_speed(face.id, other, place);
+                let time = self.times[other].abs_diff(self.times[place]);
+                faces.push(TrackedFace {
+                    id: face.id,
+                    face: grown(&face.face, speed * time.as_secs_f32()),
+                });
+            }
+        }
+    }
+
+    /// The largest speed of a face, px/s, in the frames from `at` on, or up to `at` if it is before
+    /// `place`.
+    fn largest_speed(&self, id: u32, at: usize, place: usize) -> f32 {
+        let frames = if at > place {
+            at..at + 1 + MOTION_FRAMES
+        } else {
+            at.saturating_sub(MOTION_FRAMES)..at + 1
+        };
+        let mut motion = None;
+        for (at, report) in self.read.range(frames) {
+            let faces = report.iter().flat_map(|report| &report.faces);
+            for face in faces.filter(|face| face.id == id) {
+                motion = Some(Motion::measured(
+                    motion.as_ref(),
+                    &face.face,
+                    self.times[*at],
+                ));
+            }
+        }
+        motion.map_or(0.0, |motion: Motion| motion.largest_speed())
+    }
+}
+
+/// The times of all frames.
+fn times<S: Read + Seek>(replay: &Replay<S>) -> Vec<Duration> {
+    let fps = replay.fps().unwrap_or(ANY_FPS);
+    let time = |(number, pts): (u64, Option<u64>)| {
+        let by_rate = || Duration::try_from_secs_f64(number as f64 / fps).unwrap_or_default();
+        pts.map_or_else(by_rate, Duration::from_nanos)
+    };
+    replay.frames().map(time).collect()
 }
 
 /// Number of faces with each id. In a damaged record, several faces of a frame may have the same one.
@@ -72,25 +164,14 @@ fn counts(faces: &[TrackedFace]) -> BTreeMap<u32, usize> {
     counts
 }
 
-/// Adds the faces of a later report that are not among `faces`. `known` has the number of faces for
-/// each id.
-fn add_new_faces(
-    faces: &mut Vec<TrackedFace>,
-    known: &mut BTreeMap<u32, usize>,
-    later: &FrameReport,
-) {
-    let mut seen = BTreeMap::new();
-    for face in &later.faces {
-        let (seen, known) = (
-            seen.entry(face.id).or_insert(0),
-            known.entry(face.id).or_default(),
-        );
-        *seen += 1;
-        if *seen > *known {
-            *known += 1;
-            let mut face = face.clone();
-            face.face.origin = Origin::Held;
-            faces.push(face);
-        }
-    }
+/// A held face whose box is larger by `distance` px on each side, without points.
+fn grown(face: &Observation, distance: f32) -> Observation {
+    let mut face = face.clone();
+    face.origin = Origin::Held;
+    (face.bbox.x, face.bbox.y) = (face.bbox.x - distance, face.bbox.y - distance);
+    face.bbox.width += 2.0 * distance;
+    face.bbox.height += 2.0 * distance;
+    (face.landmarks, face.secondary_landmarks) = (None, None);
+    face.key_points.clear();
+    face
 }
