@@ -3,6 +3,9 @@
 // Parts of the points that stay decoded.
 const PARTS_KEPT = 6;
 
+// Times of containers are rounded to milliseconds at most. In seconds.
+const ROUNDING = 0.002;
+
 const PRESENT = 0;
 const HELD = 1;
 const PREDICTED = 2;
@@ -136,27 +139,26 @@ class FaceRecord {
     return points;
   }
 
-  // The place of the frame that is nearest to a time in seconds.
+  // The place of the last frame that has begun at a time in seconds. After a seek, Firefox reports a
+  // time within the frame.
   placeAt(time) {
-    let low = 0;
-    let high = this.frames - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.time[middle] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && time - this.time[low - 1] < this.time[low] - time ? low - 1 : low;
+    return lastAtMost(this.time, time + ROUNDING);
   }
 
   // The place of the frame with this number, or of the one before it.
   placeOf(number) {
-    let low = 0;
-    let high = this.frames - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.number[middle] <= number) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return lastAtMost(this.number, number);
   }
+}
+
+// The index of the last value that is at most `limit`, of values that increase; 0 if there is none.
+function lastAtMost(values, limit) {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (values[middle] <= limit) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
