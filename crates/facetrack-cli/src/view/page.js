@@ -244,9 +244,10 @@ class Page {
 
   onFail(reason) {
     $("play").disabled = true;
-    const { name, isLinked } = this.player;
+    const { name } = this.player;
     const texts = {
-      unplayable: isLinked ? `This browser cannot show ${name}, or the file was moved.` : `This browser cannot show ${name}.`,
+      missing: `${name} is not where the page expects it, or this browser cannot show it.`,
+      unplayable: `This browser cannot show ${name}.`,
       damaged: `This browser cannot decode ${name} here.`,
     };
     const copyName = quoted(`${name.replace(/\.[^.]*$/, "")}-browser.mp4`);

@@ -32,7 +32,7 @@ class Player extends EventTarget {
   listen() {
     const { video } = this;
     for (const name of ["play", "pause"]) video.addEventListener(name, () => this.tell("play"));
-    video.addEventListener("error", () => this.fail(this.origin === null ? "unplayable" : "damaged"));
+    video.addEventListener("error", () => this.fail(this.fault));
     // A file whose sound alone can be decoded has no picture, and no error.
     video.addEventListener("loadedmetadata", () => video.videoWidth === 0 && this.fail("unplayable"));
     video.addEventListener("seeked", () => {
@@ -42,6 +42,17 @@ class Player extends EventTarget {
     document.addEventListener("visibilitychange", () => this.watch());
   }
 
+  // The reason of an error. Browsers describe the fault of a file that they have read.
+  get fault() {
+    if (this.origin !== null) return "damaged";
+    return this.isLinked && !/DEMUXER|NS_ERROR/.test(this.video.error.message) ? "missing" : "unplayable";
+  }
+
+  // After a seek, Firefox shows pictures of other frames of Matroska files whose frames are reordered.
+  get isMisleading() {
+    return "mozInnerScreenX" in window && /\.mkv$/i.test(this.name);
+  }
+
   // Opens a file. `isLinked` is true if the page refers to it, so that it may be missing.
   open(source, name, isLinked) {
     this.name = name;
@@ -49,6 +60,7 @@ class Player extends EventTarget {
     this.origin = this.videoPlace = null;
     this.target ??= this.place;
     this.sought = undefined;
+    if (this.isMisleading) return this.fail("unplayable");
     this.video.src = source;
     this.load();
   }
@@ -136,7 +148,8 @@ class Player extends EventTarget {
     const start = this.timeOf(target);
     const end = target + 1 < record.frames ? this.timeOf(target + 1) : start + 1 / header.fps;
     this.sought = target;
-    video.currentTime = (start + end) / 2;
+    // After its end, a video has no picture.
+    video.currentTime = Math.min((start + end) / 2, video.duration - ROUNDING);
   }
 
   // True if the video has no other frame for the target than the one that it shows.

@@ -1,7 +1,7 @@
 // The time axis, which the ruler, lanes and curves share, and the ruler and the lanes of the faces.
 
 // Sizes in CSS pixels.
-const GUTTER = 132;
+const GUTTER = 160;
 const RULER = 30;
 const LANE = 20;
 const BAR = 12;
