@@ -182,13 +182,12 @@ fn table_row(id: &str, row: &[Cell], page: Option<&Page>) -> String {
             ..
         } = page;
         [
-            (*seconds, length(*seconds)),
-            (*faces as f64, faces.to_string()),
-            (*findings as f64, findings.to_string()),
+            format!("<td data-value=\"{seconds}\">{}</td>", length(*seconds)),
+            count(*faces, "face"),
+            count(*findings, "finding"),
         ]
     });
-    let numbers = numbers.unwrap_or_else(|| [(); 3].map(|()| (-1.0, "–".to_owned())));
-    let numbers = numbers.map(|(value, text)| format!("<td data-value=\"{value}\">{text}</td>"));
+    let numbers = numbers.map_or("<td data-value=\"-1\">–</td>".repeat(3), |it| it.concat());
     let video = page.and_then(|page| Some((page.video.as_ref()?, page.seconds)));
     let poster = video.map_or("No video".to_owned(), |(link, seconds)| {
         format!(
@@ -197,10 +196,15 @@ fn table_row(id: &str, row: &[Cell], page: Option<&Page>) -> String {
         )
     });
     format!(
-        "<tr data-status=\"{status}\"><th scope=\"row\">{name}</th>{}\
-            <td>{status}<span class=\"message\">{message}</span></td><td class=\"poster\">{poster}</td></tr>\n",
-        numbers.concat()
+        "<tr data-status=\"{status}\"><th scope=\"row\">{name}</th>{numbers}\
+            <td>{status}<span class=\"message\">{message}</span></td><td class=\"poster\">{poster}</td></tr>\n"
     )
+}
+
+/// A cell with a count. A narrow page shows its unit.
+fn count(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("<td data-value=\"{count}\" data-unit=\"{noun}{plural}\">{count}</td>")
 }
 
 /// A duration in minutes and seconds.

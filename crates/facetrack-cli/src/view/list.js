@@ -1,7 +1,7 @@
 // The list of the videos of a folder: sorts and filters its rows, and draws a picture of each.
 
 // Size of a picture, in pixels of the page.
-const POSTER = { width: 128, height: 72 };
+const POSTER = { width: 96, height: 54 };
 
 // Videos that are open at once.
 const MOST_OPEN = 3;

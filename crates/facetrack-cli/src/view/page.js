@@ -341,15 +341,22 @@ class Page {
   async follow(address) {
     const { record, people, axis } = this;
     const list = (name) => address.get(name).split(",").filter(Boolean);
-    const face = (id) => people.ids.indexOf(Number(id));
+    const face = (id) => people.ids.indexOf(parseInt(id, 10));
+    const isKnown = (id) => face(id) >= 0;
     if (address.has("curves")) {
       const names = list("curves").filter((name) => record.channels.has(name));
       for (const name of [...this.curves.keys()].filter((name) => !names.includes(name))) this.closeCurve(name);
       await Promise.all(names.filter((name) => !this.curves.has(name)).map((name) => this.openCurve(name)));
     }
-    if (address.has("names")) people.set({ names: new Map(list("names").map((pair) => [face(parseInt(pair, 10)), pair.replace(/^\d+ /, "")])) });
-    if (address.has("hidden")) people.set({ hidden: new Set(list("hidden").map(face)) });
-    if (address.has("follow")) people.set({ followed: face(address.get("follow")), selected: Math.max(0, face(address.get("follow"))) });
+    if (address.has("names")) {
+      const pairs = list("names").filter(isKnown);
+      people.set({ names: new Map(pairs.map((pair) => [face(pair), pair.replace(/^\d+ /, "")])) });
+    }
+    if (address.has("hidden")) people.set({ hidden: new Set(list("hidden").filter(isKnown).map(face)) });
+    if (address.has("follow")) {
+      const followed = isKnown(address.get("follow")) ? face(address.get("follow")) : null;
+      people.set({ followed, selected: followed ?? people.selected });
+    }
     if (address.has("range")) {
       const [first, last] = address.get("range").split("-").map((number) => record.placeOf(Number(number)));
       axis.set(first, last + 1);

@@ -13,10 +13,12 @@ class People extends EventTarget {
     super();
     this.record = record;
     this.ids = record.header.ids;
+    // Indices by their ids, the order in which faces are listed.
+    this.order = this.ids.map((_, face) => face).sort((one, other) => this.ids[one] - this.ids[other]);
     this.names = new Map();
     this.hidden = new Set();
     this.followed = null;
-    this.selected = 0;
+    this.selected = this.order[0];
   }
 
   // Sets some of `names`, `hidden`, `followed` and `selected`.
@@ -51,7 +53,7 @@ class People extends EventTarget {
 
   // Hides all faces but one; shows all if only this one is shown.
   showOnly(face) {
-    const others = this.ids.map((_, index) => index).filter((other) => other !== face);
+    const others = this.order.filter((other) => other !== face);
     this.set({ hidden: new Set(this.isShown(face) && this.hidden.size === this.ids.length - 1 ? [] : others) });
   }
 }
@@ -60,7 +62,7 @@ class People extends EventTarget {
 class Chips {
   constructor(container, people, picture) {
     Object.assign(this, { people, picture, record: people.record });
-    this.chips = people.ids.slice(0, MOST_CHIPS).map((_, face) => this.chip(face));
+    this.chips = people.order.slice(0, MOST_CHIPS).map((face) => this.chip(face));
     container.replaceChildren(...this.chips.map(({ element }) => element));
     const others = people.ids.length - this.chips.length;
     if (others > 0) container.append(element("p", "note", `${counted(others, "more face")} without a chip`));
@@ -74,6 +76,7 @@ class Chips {
     const chip = element("div", "chip");
     chip.style.setProperty("--color", people.color(face));
     const thumbnail = document.createElement("canvas");
+    thumbnail.setAttribute("aria-hidden", "true");
     const number = element("b", "", people.ids[face]);
     const name = document.createElement("input");
     name.placeholder = "Name";
@@ -89,12 +92,12 @@ class Chips {
     });
     chip.append(thumbnail, number, name, state, follow, eye);
     chip.addEventListener("click", (event) => event.target.closest("button") ?? people.set({ selected: face }));
-    return { element: chip, thumbnail, name, state, eye, follow };
+    return { face, element: chip, thumbnail, name, state, eye, follow };
   }
 
   update() {
     const { people } = this;
-    this.chips.forEach(({ element, name, eye, follow }, face) => {
+    this.chips.forEach(({ face, element, name, eye, follow }) => {
       element.classList.toggle("selected", people.selected === face);
       element.classList.toggle("off", !people.isShown(face));
       if (document.activeElement !== name) name.value = people.names.get(face) ?? "";
@@ -107,7 +110,7 @@ class Chips {
   // Writes where each face is in the frame at a place.
   tell(place) {
     const rows = new Map(this.record.rowsAt(place).map((row) => [this.record.rowId[row], row]));
-    this.chips.forEach(({ state }, face) => {
+    this.chips.forEach(({ face, state }) => {
       state.textContent = rows.has(face) ? this.stateOf(rows.get(face)) : this.absence(face, place);
     });
   }
@@ -133,12 +136,13 @@ class Chips {
     this.source = source;
     try {
       await happens(video, "loadeddata");
-      for (let face = 0; face < this.chips.length && this.source === source; face++) {
+      for (const { face, thumbnail } of this.chips) {
+        if (this.source !== source) break;
         const row = this.bestRow(face);
         const isSought = happens(video, "seeked");
         video.currentTime = timeOf(this.record.rowPlace[row]);
         await isSought;
-        this.drawThumbnail(this.chips[face].thumbnail, video, this.picture.box(row), size);
+        this.drawThumbnail(thumbnail, video, this.picture.box(row), size);
       }
     } catch {
       // The page works without thumbnails.

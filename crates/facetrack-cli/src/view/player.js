@@ -148,8 +148,8 @@ class Player extends EventTarget {
     const start = this.timeOf(target);
     const end = target + 1 < record.frames ? this.timeOf(target + 1) : start + 1 / header.fps;
     this.sought = target;
-    // After its end, a video has no picture.
-    video.currentTime = Math.min((start + end) / 2, video.duration - ROUNDING);
+    // After its end, a video has no picture. While it is loaded, it has no duration.
+    video.currentTime = Math.min((start + end) / 2, (video.duration || Infinity) - ROUNDING);
   }
 
   // True if the video has no other frame for the target than the one that it shows.

@@ -187,8 +187,7 @@ class Lanes {
   visible() {
     const { from, to } = this.axis;
     const isSeen = (runs) => runs.some((run) => run.to > from && run.from < to);
-    const all = this.record.runs.map((runs, face) => (isSeen(runs) && this.people.isShown(face) ? face : -1));
-    const seen = all.filter((face) => face >= 0);
+    const seen = this.people.order.filter((face) => isSeen(this.record.runs[face]) && this.people.isShown(face));
     return { shown: seen.slice(0, MOST_LANES), hidden: Math.max(0, seen.length - MOST_LANES) };
   }
 
