@@ -78,6 +78,7 @@ const middles = (counts, corner) => {{
 return {{number, shown: Number(canvas.dataset.frame), x: middles(columns, left), y: middles(rows, top)}};
 """
 
+
 class Browser:
     """A page in a browser, without a window. A pixel of a page has two pixels of the screen in each direction."""
 
@@ -119,7 +120,6 @@ class Browser:
             return set()
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
-
 
     def resize(self, width: int, height: int) -> None:
         context = self.driver.current_window_handle
@@ -279,7 +279,9 @@ def test_picture_number_and_boxes_belong_to_the_same_frame(browser: Browser, cli
     only_boxes(browser)
     # Firefox does not seek beyond the duration in the header.
     duration = browser.run("return document.getElementById('video').duration")
-    lacks = {number for number in frames if (number - 1) / 30 + 2 / 30 > duration - 0.003} if "no-edit-list" in str(video) else set()
+    lacks = (
+        {number for number in frames if (number - 1) / 30 + 2 / 30 > duration - 0.003} if "no-edit-list" in str(video) else set()
+    )
     for number in [len(frames), 1, *random.Random(1).choices(range(1, len(frames) + 1), k=SAMPLE)]:
         assert_frame(browser, number, frames, first, number in lacks)
 
@@ -397,14 +399,19 @@ def test_a_link_shows_the_same(page: Browser, folder: Path) -> None:
     assert page.text("range") == "101–200"
     assert page.text("values-title") == "2 Anna B"
     hidden, shown = page.driver.find_elements(By.CSS_SELECTOR, ".chip")[:2]
-    assert "off" in str(hidden.get_attribute("class")) and shown.find_element(By.TAG_NAME, "input").get_attribute("value") == "Anna B"
+    assert (
+        "off" in str(hidden.get_attribute("class")) and shown.find_element(By.TAG_NAME, "input").get_attribute("value") == "Anna B"
+    )
     page.run("location.hash = '#frame=120&names=&hidden=&follow=0'")
 
 
 def test_a_face_is_hidden_named_and_followed(page: Browser) -> None:
     page.run("location.hash = '#frame=150'")
     page.wait_for_frame(150)
-    name, (follow, eye) = page.driver.find_element(By.CSS_SELECTOR, ".chip input"), page.driver.find_elements(By.CSS_SELECTOR, ".chip button")[:2]
+    name, (follow, eye) = (
+        page.driver.find_element(By.CSS_SELECTOR, ".chip input"),
+        page.driver.find_elements(By.CSS_SELECTOR, ".chip button")[:2],
+    )
     name.send_keys("Anna", Keys.ENTER)
     eye.click()
     page.wait("return location.hash.includes('hidden=1&names=1+Anna')")
@@ -605,7 +612,9 @@ def test_a_missing_video_is_a_message(browser: Browser, tmp_path: Path) -> None:
 
 def write_record(path: Path, faces: list[list[dict[str, Any]]]) -> Path:
     """Writes a record with the faces of each frame, and its page, which it returns."""
-    frames = [{"frame": number, "status": "tracked" if own else "no-face", "tracked_objects": own} for number, own in enumerate(faces, 1)]
+    frames = [
+        {"frame": number, "status": "tracked" if own else "no-face", "tracked_objects": own} for number, own in enumerate(faces, 1)
+    ]
     metadata = {"tracking_engine": "scripted", "width": 640, "height": 360, "fps": 25}
     path.write_text(json.dumps({"metadata": metadata, "frames": frames}))
     run("facetrack", "view", path)

@@ -81,8 +81,7 @@ impl Columns {
         (self.last_number, self.last_time) = (number, time);
         let status = report.map_or(FrameStatus::Skipped, |report| report.status);
         let cut = report.is_some_and(|report| report.cut);
-        self.states
-            .push(status as u64 + if cut { CUT } else { 0 });
+        self.states.push(status as u64 + if cut { CUT } else { 0 });
         if let Some(report) = report {
             self.add_faces(report);
         }

@@ -412,7 +412,8 @@ class Page {
       $(id).addEventListener("keydown", ({ key }) => (key === "Enter" || key === " ") && $("file").click());
     }
     this.people.addEventListener("change", () => this.onPeople());
-    window.addEventListener("hashchange", () => this.follow(new URLSearchParams(location.hash.slice(1))));
+    // The page may have changed the address since then.
+    window.addEventListener("hashchange", ({ newURL }) => this.follow(new URLSearchParams(new URL(newURL).hash.slice(1))));
     new ResizeObserver(() => this.resize()).observe($("screen"));
     new ResizeObserver(() => this.redrawTimeline()).observe($("tracks"));
     document.addEventListener("keydown", (event) => this.onKey(event));

@@ -59,7 +59,7 @@ class Player extends EventTarget {
     this.isLinked = isLinked;
     this.origin = this.videoPlace = null;
     this.target ??= this.place;
-    this.sought = undefined;
+    this.sought = this.soughtTime = undefined;
     if (this.isMisleading) return this.fail("unplayable");
     this.video.src = source;
     this.load();
@@ -149,7 +149,8 @@ class Player extends EventTarget {
     const end = target + 1 < record.frames ? this.timeOf(target + 1) : start + 1 / header.fps;
     this.sought = target;
     // After its end, a video has no picture. While it is loaded, it has no duration.
-    video.currentTime = Math.min((start + end) / 2, (video.duration || Infinity) - ROUNDING);
+    this.soughtTime = Math.min((start + end) / 2, (video.duration || Infinity) - ROUNDING);
+    video.currentTime = this.soughtTime;
   }
 
   // True if the video has no other frame for the target than the one that it shows.
@@ -162,7 +163,11 @@ class Player extends EventTarget {
     const { record, header } = this;
     const isFirst = this.videoPlace === null;
     this.origin ??= mediaTime;
-    this.videoPlace = record.placeAt(mediaTime - this.origin + (header.startsAtZero ? 0 : record.time[0]));
+    const time = mediaTime - this.origin + (header.startsAtZero ? 0 : record.time[0]);
+    // Browsers report when a frame begins. After a seek, Firefox reports the time that was sought, which
+    // is within the frame.
+    const isWithin = Math.abs(mediaTime - this.soughtTime) < ROUNDING / 2;
+    this.videoPlace = isWithin ? record.placeAt(time) : record.placeNear(time);
     if (isFirst) this.tell("video");
     if (this.isPlaying) {
       this.place = this.videoPlace;

@@ -139,10 +139,16 @@ class FaceRecord {
     return points;
   }
 
-  // The place of the last frame that has begun at a time in seconds. After a seek, Firefox reports a
-  // time within the frame.
+  // The place of the last frame that has begun at a time in seconds.
   placeAt(time) {
-    return lastAtMost(this.time, time + ROUNDING);
+    return lastAtMost(this.time, time);
+  }
+
+  // The place of the frame whose beginning is nearest to a time.
+  placeNear(time) {
+    const place = this.placeAt(time);
+    const next = Math.min(place + 1, this.frames - 1);
+    return this.time[next] - time < time - this.time[place] ? next : place;
   }
 
   // The place of the frame with this number, or of the one before it.

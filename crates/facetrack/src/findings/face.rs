@@ -149,7 +149,10 @@ impl Face {
         self.end_limits(id, None, log);
         let duration = log.duration(self.seen);
         if self.is_new && self.missing.is_some() && duration < SHORT {
-            let text = format!("Face {id} is seen for only {:.2} s.", duration.as_secs_f32());
+            let text = format!(
+                "Face {id} is seen for only {:.2} s.",
+                duration.as_secs_f32()
+            );
             log.add(FindingKind::Short, Some(id), self.seen, text);
         }
     }
