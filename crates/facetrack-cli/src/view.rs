@@ -2,6 +2,7 @@
 //! `facetrack view`: a page that shows a record over its video in a browser.
 
 mod columns;
+mod edits;
 mod encode;
 mod folder;
 mod page;
@@ -149,6 +150,7 @@ impl View<'_> {
         header["video"] = video.into();
         let name = shown.and_then(Path::file_name);
         header["videoName"] = name.map(|name| name.to_string_lossy()).into();
+        header["hidesFirstFrame"] = shown.is_some_and(edits::hide_first_frame).into();
         header["findings"] = findings.iter().map(described).collect();
         page.finish(&header).map_err(StoreError::at(self.out))?;
         replacement.finish().map_err(StoreError::at(self.out))?;

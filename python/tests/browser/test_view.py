@@ -248,7 +248,11 @@ VIDEOS: dict[str, tuple[str, list[str], dict[str, str]]] = {
     "webm": ("clip.webm", ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8", "-c:a", "libopus"], {"rate": "25"}),
     "mkv": ("clip.mkv", ["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-output_ts_offset", "0.7"], {"rate": "25"}),
     "cut": ("whole.mp4", ["-c:v", "libx264", "-bf", "2", "-g", "24", "-an"], {"rate": "24"}),
+    "cut-between-keys": ("whole.mp4", ["-c:v", "libx264", "-bf", "2", "-g", "48", "-an"], {"rate": "24"}),
 }
+
+# Videos of which Firefox shows other frames.
+MISLEADING = {"mkv", "cut-between-keys"}
 
 # Frames of each video that are looked at.
 SAMPLE = int(os.environ.get("SAMPLE", "10"))
@@ -260,11 +264,11 @@ def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(request.param)
     name, options, settings = VIDEOS[request.param]
     video = make_clip(folder / name, *options, frames=max(60, SAMPLE), **settings)
-    if request.param == "cut":
+    if "cut" in request.param:
         video = folder / "clip.mp4"
-        run("ffmpeg", "-loglevel", "error", "-ss", "1", "-i", folder / name, "-c", "copy", video)
+        run("ffmpeg", "-loglevel", "error", "-ss", "1" if request.param == "cut" else "0.5", "-i", folder / name, "-c", "copy", video)
     frames = track(video, folder)
-    run("facetrack", "view", folder / "clip.json")
+    run("facetrack", "view", folder / "clip.json", "--video", video)
     return video, frames
 
 
@@ -272,8 +276,7 @@ def test_picture_number_and_boxes_belong_to_the_same_frame(browser: Browser, cli
     video, frames = clip
     first = first_number(video)
     browser.open(video.parent / "clip.html")
-    if browser.name == "firefox" and video.suffix == ".mkv":
-        browser.find("file").send_keys(str(video))
+    if browser.name == "firefox" and any(video.parent.name.startswith(kind) for kind in MISLEADING):
         return browser.wait(f"{NOTICE}.includes('cannot show')")
     browser.choose(video)
     only_boxes(browser)

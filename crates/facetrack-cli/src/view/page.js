@@ -272,6 +272,7 @@ class Page {
     ];
     const texts = lacking.filter(([, has]) => !has).map(([what]) => what);
     this.lack = texts.length > 0 ? `Recorded without ${texts.join(" and ")}. For all that the engine measures, run with --set verbose=true.` : "";
+    if (this.people.ids.length === 0) this.lack = "No face in any frame";
     $("lacks").textContent = this.lack;
     $("lacks").hidden = this.lack === "";
   }
@@ -390,7 +391,7 @@ class Page {
     for (const { name, text } of this.keys.values()) $("keys").querySelector("dl").append(element("dt", "", name), element("dd", "", text));
     for (const button of document.querySelectorAll("[data-key]")) {
       const { name, text, action } = this.keys.get(button.dataset.key);
-      button.title = button.disabled && button.id.startsWith("layer-") ? this.lack || "The record lacks it" : `${text} (${name})`;
+      button.title = button.disabled && button.id.startsWith("layer-") ? this.lack || "The engine does not measure it" : `${text} (${name})`;
       if (!button.textContent) button.setAttribute("aria-label", text);
       button.addEventListener("click", action);
     }

@@ -48,9 +48,12 @@ class Player extends EventTarget {
     return this.isLinked && !/DEMUXER|NS_ERROR/.test(this.video.error.message) ? "missing" : "unplayable";
   }
 
-  // After a seek, Firefox shows pictures of other frames of Matroska files whose frames are reordered.
+  // Firefox shows pictures of other frames of Matroska files after a seek, and of MP4 files that were cut
+  // without encoding.
   get isMisleading() {
-    return "mozInnerScreenX" in window && /\.mkv$/i.test(this.name);
+    const { header, name } = this;
+    const isCut = header.hidesFirstFrame && name === header.videoName;
+    return "mozInnerScreenX" in window && (isCut || /\.mkv$/i.test(name));
   }
 
   // Opens a file. `isLinked` is true if the page refers to it, so that it may be missing.
