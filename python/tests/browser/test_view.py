@@ -268,16 +268,19 @@ def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         video = folder / "clip.mp4"
         run("ffmpeg", "-loglevel", "error", "-ss", "1" if request.param == "cut" else "0.5", "-i", folder / name, "-c", "copy", video)
     frames = track(video, folder)
-    run("facetrack", "view", folder / "clip.json", "--video", video)
+    # A page may not read the pixels of a video that it refers to.
+    run("facetrack", "view", folder / "clip.json")
+    run("facetrack", "view", folder / "clip.json", "--video", video, "--out", folder / "linked.html")
     return video, frames
 
 
 def test_picture_number_and_boxes_belong_to_the_same_frame(browser: Browser, clip: tuple[Path, dict[int, Any]]) -> None:
     video, frames = clip
     first = first_number(video)
-    browser.open(video.parent / "clip.html")
     if browser.name == "firefox" and any(video.parent.name.startswith(kind) for kind in MISLEADING):
+        browser.open(video.parent / "linked.html")
         return browser.wait(f"{NOTICE}.includes('cannot show')")
+    browser.open(video.parent / "clip.html")
     browser.choose(video)
     only_boxes(browser)
     # Firefox does not seek beyond the duration in the header.
@@ -761,7 +764,8 @@ def test_the_documentation_shows_the_page(browser: Browser, tmp_path: Path) -> N
     browser.wait_for_frame(26)
     browser.wait(f"{STATE} === 'tracked'")
     browser.wait("return document.querySelector('.chip canvas').width > 32")
-    drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "jpeg", "quality": 75})["data"]
+    area = {"x": 0, "y": 0, "width": 1280, "height": 720, "scale": 0.5}
+    drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "jpeg", "quality": 75, "clip": area})["data"]
     if "UPDATE_PICTURES" in os.environ:
         PICTURE_FILE.write_bytes(base64.b64decode(drawn))
     sources = [drawn, base64.b64encode(PICTURE_FILE.read_bytes()).decode()]
