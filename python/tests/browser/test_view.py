@@ -266,7 +266,8 @@ def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     video = make_clip(folder / name, *options, frames=max(60, SAMPLE), **settings)
     if "cut" in request.param:
         video = folder / "clip.mp4"
-        run("ffmpeg", "-loglevel", "error", "-ss", "1" if request.param == "cut" else "0.5", "-i", folder / name, "-c", "copy", video)
+        start = 1.0 if request.param == "cut" else 0.5
+        run("ffmpeg", "-loglevel", "error", "-ss", start, "-i", folder / name, "-c", "copy", video)
     frames = track(video, folder)
     # A page may not read the pixels of a video that it refers to.
     run("facetrack", "view", folder / "clip.json")
@@ -310,7 +311,7 @@ def test_a_turned_video_is_upright(browser: Browser, tmp_path: Path) -> None:
     only_boxes(browser)
     browser.wait_for_frame(1)
     assert browser.text("notice") == ""
-    assert "360×640" in browser.text("facts")
+    assert "360\N{MULTIPLICATION SIGN}640" in browser.text("facts")
     read = browser.run(READ, COLORS["obj_1"])
     x, _, side, _ = frames[1]["tracked_objects"][0]["box"]
     assert all(abs(found - wanted) <= MOST_PIXELS for found, wanted in zip(read["x"], [x, x + side]))
@@ -362,7 +363,11 @@ def test_keys_field_and_tracks_go_to_frames(page: Browser) -> None:
 
 
 def test_the_timeline_zooms(page: Browser) -> None:
-    for keys, wanted in [(Keys.HOME + "++", "1–100"), (Keys.PAGE_DOWN, "81–180"), ("0", f"1–{FRAMES}")]:
+    for keys, wanted in [
+        (Keys.HOME + "++", "1\N{EN DASH}100"),
+        (Keys.PAGE_DOWN, "81\N{EN DASH}180"),
+        ("0", f"1\N{EN DASH}{FRAMES}"),
+    ]:
         page.press(*keys)
         page.wait("return document.getElementById('range').textContent === arguments[0]", wanted)
 
@@ -402,7 +407,7 @@ def test_a_link_shows_the_same(page: Browser, folder: Path) -> None:
     page.open(folder / "clip #1.html", wanted)
     page.wait_for_frame(120)
     page.wait("return location.hash === arguments[0]", wanted)
-    assert page.text("range") == "101–200"
+    assert page.text("range") == "101\N{EN DASH}200"
     assert page.text("values-title") == "2 Anna B"
     hidden, shown = page.driver.find_elements(By.CSS_SELECTOR, ".chip")[:2]
     assert (
@@ -433,7 +438,7 @@ def test_a_face_is_hidden_named_and_followed(page: Browser) -> None:
 
 def test_findings_lead_to_their_frames(page: Browser) -> None:
     (row,) = (row for row in page.driver.find_elements(By.CSS_SELECTOR, "#findings .finding") if "Face 3 " in row.text)
-    assert row.text.startswith("200–202")
+    assert row.text.startswith("200\N{EN DASH}202")
     row.click()
     page.wait_for_frame(200)
     page.run("document.activeElement.blur()")
@@ -556,7 +561,7 @@ def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:
 
 
 def test_the_list_of_a_folder_is_sorted_and_filtered(browser: Browser, tmp_path: Path) -> None:
-    for index, (name, frames) in enumerate([("a", 20), ("b", 60), ("c", 40)]):
+    for name, frames in [("a", 20), ("b", 60), ("c", 40)]:
         size = "640x180" if name == "c" else "128x72"
         source = ["-f", "lavfi", "-i", f"testsrc=s={size}:r=20", "-frames:v", frames, "-c:v", "libx264", "-pix_fmt", "yuv420p"]
         run("ffmpeg", "-loglevel", "error", *source, tmp_path / f"{name}.mp4")
@@ -643,7 +648,7 @@ def test_layers_without_data_have_a_reason(browser: Browser, tmp_path: Path) -> 
 
 def test_a_record_without_faces_says_what_to_try(browser: Browser, tmp_path: Path) -> None:
     browser.open(write_record(tmp_path / "clip.json", [[]] * 3))
-    assert browser.text("findings").startswith("1–3") and "Try another engine" in browser.text("findings")
+    assert browser.text("findings").startswith("1\N{EN DASH}3") and "Try another engine" in browser.text("findings")
     assert browser.text("faces") == "No face in any frame"
 
 
@@ -703,7 +708,8 @@ def test_a_narrow_page_does_not_scroll_sideways(page: Browser) -> None:
 
 CONTRAST = """
 const luminance = (color) => {
-  const [r, g, b] = color.match(/[\\d.]+/g).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  const parts = color.match(/[\\d.]+/g).map((part) => part / 255);
+  const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const ground = (element) => {
