@@ -506,7 +506,7 @@ class Page {
       click: (point) => point.x >= GUTTER && player.show(place(point)),
       drag: (x, _, point) => {
         if (isRuler) player.show(place(point));
-        else axis.move((-x / (track.clientWidth - GUTTER)) * 1);
+        else axis.move(-x / (track.clientWidth - GUTTER));
       },
       zoom: (factor, point) => axis.zoom(factor, place(point)),
       hover: (point) => {
