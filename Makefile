@@ -186,14 +186,15 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 	$(TARGET)/debug/facetrack fetch
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
 
-test-view: test-packages ## Test the pages of `facetrack view` in a browser (Debian, 0.4 GB)
-	scripts/system-packages.sh chromium chromium-driver
+test-view: test-packages ## Test the pages of `facetrack view` in Chromium and Firefox (Debian, 0.7 GB)
+	scripts/system-packages.sh chromium chromium-driver firefox-esr
 	cargo build --locked --workspace $(FEATURES)
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
-	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/browser
+	eval "$$($(TARGET)/debug/facetrack env)" && PATH=$$(scripts/cargo-tool.sh geckodriver 0.37.1):$$PATH \
+		scripts/python.sh tests pytest -q python/tests/browser
 
 ##@ Release
 

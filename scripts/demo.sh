@@ -10,9 +10,7 @@ eval "$("$facetrack" env)"
 
 upright='videoconvert ! videoflip video-direction=auto'
 echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! $upright ! facetrack ! trackjsonsink location=$track overwrite=true"
-start=$(date +%s%N)
 gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! trackjsonsink "location=$track" overwrite=true
-end=$(date +%s%N)
 
 echo
-"$facetrack" view "$track" --video "$clip" --plot blendshapes.jawOpen --seconds "$(((end - start) / 1000000))e-3"
+"$facetrack" view "$track" --video "$clip"

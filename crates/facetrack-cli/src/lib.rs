@@ -20,7 +20,6 @@ mod packs;
 mod pip;
 mod pipe;
 mod places;
-mod plot;
 mod program;
 mod replaced;
 mod run;

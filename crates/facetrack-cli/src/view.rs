@@ -2,19 +2,18 @@
 //! `facetrack view`: a page that shows a record over its video in a browser.
 
 mod columns;
+mod edits;
 mod encode;
 mod folder;
 mod page;
 mod points;
 pub(crate) mod proxy;
-mod summary;
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use facetrack::findings::{Finding, Findings};
@@ -27,7 +26,6 @@ use serde_json::{Value as Json, json};
 use self::columns::Columns;
 use self::page::RecordPage;
 use self::points::PART_FRAMES;
-use self::summary::Summary;
 use crate::error::StoreError;
 use crate::{faces, output, table};
 
@@ -55,12 +53,6 @@ pub(crate) struct ViewArguments {
     /// the folder
     #[arg(long, value_name = "PAGE")]
     out: Option<PathBuf>,
-    /// Also print a summary, with a curve of this channel, such as blendshapes.jawOpen
-    #[arg(long, value_name = "CHANNEL")]
-    plot: Option<String>,
-    /// Duration of the run in seconds, to print its speed in the summary
-    #[arg(long, value_name = "SECONDS", requires = "plot")]
-    seconds: Option<f64>,
 }
 
 /// A record to show, and its page.
@@ -76,6 +68,8 @@ struct View<'a> {
 /// The contents of a page.
 #[derive(Debug)]
 struct Shown {
+    /// Number of different faces.
+    faces: usize,
     findings: usize,
     /// The file that the page refers to.
     video: Option<PathBuf>,
@@ -95,8 +89,8 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
         record, video, out, ..
     } = arguments;
     if record.is_dir() {
-        if video.is_some() || arguments.plot.is_some() {
-            return Err("--video and --plot are for one record".into());
+        if video.is_some() {
+            return Err("--video is for one record".into());
         }
         return folder::run(record, arguments);
     }
@@ -110,13 +104,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>>
         has_proxy: arguments.proxy,
         out: out.as_deref().unwrap_or(&beside),
     };
-    let mut summary = arguments.plot.clone().map(Summary::new);
-    let Shown { findings, .. } = view.write(summary.as_mut())?;
-    if let Some(summary) = summary {
-        let elapsed = arguments.seconds;
-        let elapsed = elapsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        output::print(format_args!("{}\n", summary.text(elapsed)))?;
-    }
+    let Shown { findings, .. } = view.write()?;
     let findings = output::counted(findings as u64, "finding");
     output::print_line(format_args!(
         "{findings}. Open {} in a browser",
@@ -130,7 +118,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns an error if the record or the video cannot be read, or the page cannot be written.
-    fn write(self, summary: Option<&mut Summary>) -> Result<Shown, Box<dyn Error>> {
+    fn write(self) -> Result<Shown, Box<dyn Error>> {
         let at = |error: String| format!("{}: {error}", self.record.display());
         let mut replay = faces::open(self.record).map_err(at)?;
         if is_same(self.record, self.out) {
@@ -152,7 +140,7 @@ impl View<'_> {
         let page = RecordPage::begin(BufWriter::new(file), &title);
         let mut page = page.map_err(StoreError::at(self.out))?;
         let mut columns = Columns::default();
-        let findings = self.add_frames(&mut replay, &mut columns, &mut page, summary)?;
+        let findings = self.add_frames(&mut replay, &mut columns, &mut page)?;
         for (name, numbers) in columns.named() {
             page.add(&name, numbers).map_err(StoreError::at(self.out))?;
         }
@@ -162,10 +150,12 @@ impl View<'_> {
         header["video"] = video.into();
         let name = shown.and_then(Path::file_name);
         header["videoName"] = name.map(|name| name.to_string_lossy()).into();
+        header["hidesFirstFrame"] = shown.is_some_and(edits::hide_first_frame).into();
         header["findings"] = findings.iter().map(described).collect();
         page.finish(&header).map_err(StoreError::at(self.out))?;
         replacement.finish().map_err(StoreError::at(self.out))?;
         Ok(Shown {
+            faces: columns.people(),
             findings: findings.len(),
             video: shown.map(Path::to_owned),
             seconds: columns.seconds(),
@@ -178,14 +168,10 @@ impl View<'_> {
         replay: &mut Replay<File>,
         columns: &mut Columns,
         page: &mut RecordPage<BufWriter<File>>,
-        mut summary: Option<&mut Summary>,
     ) -> Result<Vec<Finding>, Box<dyn Error>> {
         let mut findings = Findings::new(replay.fps());
         let frames: Vec<_> = replay.frames().collect();
         let fps = replay.fps().unwrap_or(ANY_FPS);
-        if let Some(summary) = &mut summary {
-            summary.begin(replay.engine(), replay.fps(), frames.len());
-        }
         let places = frames.len();
         for (place, (number, pts)) in frames.into_iter().enumerate() {
             let report = replay.report(place, faces::ANY_SIZE);
@@ -194,9 +180,6 @@ impl View<'_> {
             let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
             columns.add(number, time, report.as_ref());
             findings.add(number, pts, report.as_ref());
-            if let Some(summary) = &mut summary {
-                summary.add(place, report.as_ref());
-            }
             if (place + 1).is_multiple_of(PART_FRAMES) || place + 1 == places {
                 let part = columns.points.take_part();
                 let added = page.add(&format!("points-{}", place / PART_FRAMES), &part);
@@ -230,7 +213,8 @@ fn described(finding: &Finding) -> Json {
         text,
         ..
     } = finding;
-    json!({"kind": kind, "face": face, "first": first.number, "last": last.number, "text": text})
+    let remedy = facetrack_remedies::for_finding(*kind);
+    json!({"kind": kind, "face": face, "first": first.number, "last": last.number, "text": text, "remedy": remedy})
 }
 
 /// Adds the properties of the record to the header of its columns.
@@ -282,8 +266,8 @@ mod tests {
             has_proxy: false,
             out: &out,
         };
-        view.write(None).unwrap();
-        view.write(None).unwrap();
+        view.write().unwrap();
+        view.write().unwrap();
         let page = fs::read_to_string(&out).unwrap();
         for (view, reason) in [
             (
@@ -301,45 +285,16 @@ mod tests {
                 "missing.mp4: No such file",
             ),
         ] {
-            let error = view.write(None).unwrap_err().to_string();
+            let error = view.write().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
             assert_eq!(fs::read_to_string(&out).unwrap(), page);
         }
         fs::write(&out, "my notes").unwrap();
-        let error = view.write(None).unwrap_err().to_string();
+        let error = view.write().unwrap_err().to_string();
         assert!(
             error.contains("it exists, and is no page of facetrack view"),
             "{error}"
         );
         assert_eq!(fs::read_to_string(&out).unwrap(), "my notes");
-    }
-
-    #[test]
-    fn a_summary_counts_frames_and_faces_and_draws_a_curve() {
-        let folder = folder();
-        let [record, out] = ["clip.json", "clip.html"].map(|name| folder.path().join(name));
-        let view = View {
-            record: &record,
-            video: None,
-            has_proxy: false,
-            out: &out,
-        };
-        let text = |channel: &str| {
-            let mut summary = Summary::new(channel.to_owned());
-            view.write(Some(&mut summary)).unwrap();
-            summary.text(Some(Duration::from_millis(1500)))
-        };
-        let jaw = text("blendshapes.jawOpen");
-        for line in [
-            "  engine   mediapipe\n",
-            "  frames   3 at 25.000 fps\n",
-            "  faces    2, in 2 of 3 frames\n",
-            "  speed    2.0 fps (1.50 s from start to end)\n",
-            "  blendshapes.jawOpen of obj_1 over time\n",
-            "   0.5 ┤ █\n",
-        ] {
-            assert!(jaw.contains(line), "{line:?} not in\n{jaw}");
-        }
-        assert!(text("pose.yaw").ends_with("pose.yaw was not measured.\n"));
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use facetrack::device::{Fault, PYTHON_PACKAGES, Refusal, Unmet};
 use facetrack::engine::{EngineError, ModelRole};
+use facetrack::findings::FindingKind;
 use facetrack::model::ModelError;
 use facetrack_assets::locate::NotFound;
 use facetrack_assets::manifest::{self, KnownFile};
@@ -106,6 +107,16 @@ pub fn for_fault(fault: &Fault) -> String {
         _ => RAISE_MEMORY,
     }
     .to_owned()
+}
+
+/// The remedy for a finding in a track; `None` if there is no general one.
+pub fn for_finding(kind: FindingKind) -> Option<&'static str> {
+    match kind {
+        FindingKind::NoFace => {
+            Some("Try another engine, or a lower detection-confidence, for example 0.3")
+        }
+        _ => None,
+    }
 }
 
 /// The remedy for a library that every user can replace.

@@ -53,6 +53,8 @@ pub enum FindingKind {
     Limit,
     /// A face, or every face, is missing between frames with faces.
     Missing,
+    /// No frame of the track has a face.
+    NoFace,
     /// Frames could not be analysed.
     Error,
     /// Frames are missing in the stream.
@@ -119,6 +121,9 @@ pub struct Findings {
     lost: Option<(FrameStatus, Run)>,
     /// Analysed frames without a face after frames with faces.
     empty: Option<Run>,
+    /// All analysed frames, until one has a face.
+    faceless: Option<Run>,
+    has_face: bool,
     /// The last analysed frame of the shot.
     analyzed: Option<Place>,
 }
@@ -138,6 +143,8 @@ impl Findings {
             faces: BTreeMap::new(),
             lost: None,
             empty: None,
+            faceless: None,
+            has_face: false,
             analyzed: None,
         }
     }
@@ -169,6 +176,10 @@ impl Findings {
     pub fn finish(mut self) -> Vec<Finding> {
         self.end_lost();
         self.end_shot();
+        if let Some(run) = self.faceless {
+            let text = "No face is found in any frame.".to_owned();
+            self.log.add(FindingKind::NoFace, None, run, text);
+        }
         self.log.found.sort_by_key(|finding| finding.first);
         self.log.found
     }
@@ -224,7 +235,7 @@ impl Findings {
         let replaced = self.replaced(new, faces, at);
         for (id, replaced) in std::iter::zip(new, &replaced) {
             if let Some((first, old)) = *replaced {
-                let text = format!("obj_{old} ends, and obj_{id} begins at the same place.");
+                let text = format!("Face {old} ends, and face {id} begins at the same place.");
                 let run = Run { first, last: at };
                 self.log.add(FindingKind::IdChange, Some(*id), run, text);
             }
@@ -254,7 +265,7 @@ impl Findings {
     /// Notes faces that take each other's places. They do not jump.
     fn note_swaps(&mut self, faces: &Faces<'_>, at: Place) {
         for (a, b) in self.swaps(faces) {
-            let text = format!("obj_{a} and obj_{b} take each other's places.");
+            let text = format!("Faces {a} and {b} take each other's places.");
             self.log
                 .add(FindingKind::IdSwap, Some(a), Run::at(at), text);
             for id in [a, b] {
@@ -296,6 +307,9 @@ impl Findings {
 
     /// Notes whether a frame has any face. `continues` is true if a face was seen before.
     fn note_empty(&mut self, faces: &Faces<'_>, continues: bool, at: Place) {
+        self.has_face |= !faces.is_empty();
+        let first = self.faceless.map_or(at, |run| run.first);
+        self.faceless = (!self.has_face).then_some(Run { first, last: at });
         if !faces.is_empty() {
             let empty = self.empty.take().filter(|_| !continues);
             if let Some(run) = empty {

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -17,13 +18,14 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 WIDTH, HEIGHT, FRAMES = 640, 360, 400
 
-# The number of a frame, from 0, as blocks of 32 pixels: bright ones are bits, the lowest at the left.
+# The number of a frame, from 1, as blocks of 32 pixels: bright ones are bits, the lowest at the left.
+# Without a picture, the number is 0.
 BLOCK, BITS = 32, 10
-NUMBER = f"16+219*mod(floor(N/pow(2,floor(X/{BLOCK}))),2)"
+NUMBER = f"16+219*mod(floor((N+1)/pow(2,floor(X/{BLOCK}))),2)"
 PICTURE = f"geq=lum='if(lt(Y,{BLOCK})*lt(X,{BLOCK * BITS}),{NUMBER},100)':cb=128:cr=128"
 
 # A face that is at another place in each frame, one that comes and goes, and one that is a finding.
@@ -38,6 +40,8 @@ SCRIPT = "; ".join([*FACES, "landmarks"])
 MOST_PIXELS = 0.5 + 1 / 16
 
 READY = "return 'ready' in document.documentElement.dataset"
+NOTICE = "return document.getElementById('notice-text').textContent"
+STATE = "return document.getElementById('state').textContent"
 SHOWN = "return Number(document.getElementById('picture').dataset.frame)"
 
 # Colors of the boxes by the ids of their faces.
@@ -48,10 +52,11 @@ READ = f"""
 const canvas = document.getElementById("picture");
 const {{width, height}} = canvas;
 const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-const red = (x, y) => pixels[4 * (Math.round(y) * width + Math.round(x))];
-const scale = width / {WIDTH};
+const [left, top] = canvas.dataset.corner.split(",").map(Number);
+const scale = Number(canvas.dataset.scale.split(",")[1]);
+const red = (x, y) => pixels[4 * (Math.round(top + y * scale) * width + Math.round(left + x * scale))];
 let number = 0;
-for (let bit = 0; bit < {BITS}; bit++) number += (red((bit + 0.5) * {BLOCK} * scale, {BLOCK // 2} * scale) > 128) << bit;
+for (let bit = 0; bit < {BITS}; bit++) number += (red((bit + 0.5) * {BLOCK}, {BLOCK // 2}) > 128) << bit;
 const color = arguments[0];
 const isLine = (x, y) => {{
   const at = 4 * (y * width + x);
@@ -63,48 +68,25 @@ for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) if (isLine(x, y
   rows[y] = (rows[y] ?? 0) + 1;
 }}
 // Lines have many pixels, the sides of other lines few.
-const middles = (counts) => {{
+const middles = (counts, corner) => {{
   const most = Math.max(...Object.values(counts));
   const places = Object.keys(counts).map(Number).filter((place) => counts[place] > most / 2);
   const near = places.filter((place) => place < places[0] + 20);
   const far = places.filter((place) => place >= places[0] + 20);
-  return [near, far].map((line) => (line[0] + line[line.length - 1] + 1) / 2 / scale);
+  return [near, far].map((line) => ((line[0] + line[line.length - 1] + 1) / 2 - corner) / scale);
 }};
-return {{number, shown: Number(canvas.dataset.frame), scale, x: middles(columns), y: middles(rows)}};
-"""
-
-# Reads the numbers in the five pictures of a strip.
-READ_STRIP = f"""
-const [source, done] = arguments;
-const image = new Image();
-image.onload = () => {{
-  const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
-  context.drawImage(image, 0, 0);
-  const width = image.width / 5;
-  const read = (picture) => {{
-    let number = 0;
-    for (let bit = 0; bit < {BITS}; bit++) {{
-      const x = width * (picture + (bit + 0.5) * {BLOCK / WIDTH});
-      number += (context.getImageData(x, image.height * {BLOCK / 2 / HEIGHT}, 1, 1).data[0] > 128) << bit;
-    }}
-    return number;
-  }};
-  done([0, 1, 2, 3, 4].map(read));
-}};
-image.src = source;
+return {{number, shown: Number(canvas.dataset.frame), x: middles(columns, left), y: middles(rows, top)}};
 """
 
 
 class Browser:
-    """A page in Chromium, without a window."""
+    """A page in a browser, without a window. A pixel of a page has two pixels of the screen in each direction."""
 
-    def __init__(self) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = "/usr/bin/chromium"
-        for argument in ["--headless=new", "--no-sandbox", "--force-device-scale-factor=2", "--window-size=1300,900"]:
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.driver = chromium() if name == "chromium" else firefox()
+        self.errors: list[str] = []
+        self.driver.script.add_javascript_error_handler(lambda entry: self.errors.append(str(entry.text)))
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
@@ -133,14 +115,41 @@ class Browser:
         self.wait(f"{SHOWN} === arguments[0]", number)
 
     def requests(self) -> set[str]:
-        """The addresses that were asked for since the last call."""
+        """The addresses that Chromium asked for since the last call."""
+        if self.name != "chromium":
+            return set()
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
 
+    def resize(self, width: int, height: int) -> None:
+        context = self.driver.current_window_handle
+        self.driver.browsing_context.set_viewport(context, {"width": width, "height": height}, device_pixel_ratio=2)
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
+
+def chromium() -> Any:
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    options.enable_bidi = True
+    for argument in ["--headless=new", "--no-sandbox", "--force-device-scale-factor=2", "--window-size=1300,900"]:
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+
+def firefox() -> Any:
+    options = webdriver.FirefoxOptions()
+    options.binary_location = "/usr/bin/firefox-esr"
+    options.enable_bidi = True
+    for argument in ["-headless", "-width=1300", "-height=900"]:
+        options.add_argument(argument)
+    options.set_preference("layout.css.devPixelsPerPx", "2.0")
+    return webdriver.Firefox(options=options, service=webdriver.FirefoxService(shutil.which("geckodriver")))
+
+
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    browser = Browser(request.param)
+    browser.resize(1280, 720)
     yield browser
     browser.driver.quit()
 
@@ -148,29 +157,43 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(autouse=True)
 def quiet(browser: Browser) -> Iterator[None]:
     """No page complains, or asks for anything but files and what it has."""
+    browser.errors.clear()
     yield
-    # The tests read pixels again and again, which no page does.
-    log = browser.driver.get_log("browser")
-    assert [entry for entry in log if "willReadFrequently" not in entry["message"]] == []
+    assert browser.errors == []
+    if browser.name == "chromium":
+        # The tests read pixels again and again, which no page does.
+        log = [entry for entry in browser.driver.get_log("browser") if entry["level"] != "INFO"]
+        expected = ("willReadFrequently", "ERR_FILE_NOT_FOUND")
+        assert [entry for entry in log if not any(words in entry["message"] for words in expected)] == []
     assert {url.split(":")[0] for url in browser.requests()} <= {"file", "blob", "data"}
 
 
-def run(*words: object) -> None:
-    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL)
+def run(*words: object, check: bool = True) -> None:
+    subprocess.run([str(word) for word in words], check=check, stdout=subprocess.DEVNULL)
 
 
-def make_clip(path: Path, *options: str, frames: int = FRAMES, rate: str = "24000/1001") -> Path:
+def make_clip(path: Path, *options: str, frames: int = FRAMES, rate: str = "24000/1001", times: str = "PTS") -> Path:
     """A video whose frames have their numbers in them."""
     source = f"color=gray:s={WIDTH}x{HEIGHT}:r={rate}"
-    lines = ["-f", "lavfi", "-i", source, "-f", "lavfi", "-i", "sine", "-vf", PICTURE, "-frames:v", str(frames), "-shortest"]
-    run("ffmpeg", "-hide_banner", "-loglevel", "error", *lines, "-pix_fmt", "yuv420p", *options, path)
+    picture = f"{PICTURE},setpts={times}"
+    lines = ["-f", "lavfi", "-i", source, "-f", "lavfi", "-i", "sine", "-vf", picture, "-frames:v", str(frames), "-shortest"]
+    run("ffmpeg", "-hide_banner", "-loglevel", "error", *lines, "-fps_mode", "passthrough", "-pix_fmt", "yuv420p", *options, path)
     return path
+
+
+def first_number(video: Path) -> int:
+    """The number in the first frame of a video."""
+    decoded = ["ffmpeg", "-loglevel", "error", "-i", str(video), "-frames:v", "1", "-pix_fmt", "gray", "-f", "rawvideo", "-"]
+    pixels = subprocess.check_output(decoded)
+    levels = [pixels[BLOCK // 2 * WIDTH + BLOCK * bit + BLOCK // 2] for bit in range(BITS)]
+    return sum(1 << bit for bit, level in enumerate(levels) if level > 128)
 
 
 def track(video: Path, out: Path) -> dict[int, Any]:
     """Writes a record, and returns its frames by their numbers."""
     options = ["--engine", "scripted", "--set", f"script={SCRIPT}", "--set", "fields=box+landmarks+pose+origin"]
-    run("facetrack", "run", video, "--out", out, *options)
+    # GStreamer 1.22 loses the last frames of videos with an edit list.
+    run("facetrack", "run", video, "--out", out, *options, check="cut" not in str(video))
     record = json.loads((out / f"{video.stem}.json").read_text())
     return {frame["frame"]: frame for frame in record["frames"]}
 
@@ -197,49 +220,77 @@ def page(browser: Browser, folder: Path) -> Browser:
 
 
 def only_boxes(browser: Browser) -> None:
-    for box in browser.driver.find_elements(By.CSS_SELECTOR, "#layers label"):
-        if box.text not in ("Picture", "Boxes") and box.find_element(By.TAG_NAME, "input").is_selected():
-            box.click()
+    for button in browser.driver.find_elements(By.CSS_SELECTOR, "#layers [aria-pressed=true]"):
+        if button.text != "Boxes" and button.is_enabled():
+            button.click()
 
 
-def assert_frame(browser: Browser, number: int, frames: dict[int, Any]) -> None:
+def assert_frame(browser: Browser, number: int, frames: dict[int, Any], first: int = 1, may_lack: bool = False) -> None:
     browser.run("location.hash = arguments[0]", f"#frame={number}")
     browser.wait_for_frame(number)
+    if not may_lack:
+        browser.wait(f"{STATE}.includes('no picture') === false")
     face = next(face for face in frames[number]["tracked_objects"] if face["id"] in COLORS)
     read = browser.run(READ, COLORS[face["id"]])
-    assert read["number"] == number - 1
+    assert read["number"] == first + number - 1 or (may_lack and read["number"] == 0)
     x, y, width, height = face["box"]
     for found, wanted in zip(read["x"] + read["y"], [x, x + width, y, y + height]):
         assert abs(found - wanted) <= MOST_PIXELS, (number, read, wanted)
-
-
-def test_every_frame_has_its_own_boxes(page: Browser, folder: Path) -> None:
-    frames = {frame["frame"]: frame for frame in json.loads((folder / "clip #1.json").read_text())["frames"]}
-    only_boxes(page)
-    for number in random.Random(1).sample(range(1, FRAMES + 1), 300):
-        assert_frame(page, number, frames)
+    assert browser.run("return document.getElementById('frame').valueAsNumber") == number
 
 
 # Containers, codecs and rates with times of their own: without an edit list, the first of B-frames is
 # late, and Matroska can begin at any time.
-VIDEOS = {
-    "mp4": ("clip.mp4", ["-c:v", "libx264", "-bf", "3", "-c:a", "aac", "-use_editlist", "0"], "30"),
-    "webm": ("clip.webm", ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-c:a", "libopus"], "24000/1001"),
-    "mkv": ("clip.mkv", ["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-output_ts_offset", "0.7"], "25"),
+VIDEOS: dict[str, tuple[str, list[str], dict[str, str]]] = {
+    "23.976": ("clip.mp4", ["-c:v", "libx264", "-bf", "3", "-c:a", "aac"], {}),
+    "no-edit-list": ("clip.mp4", ["-c:v", "libx264", "-bf", "3", "-c:a", "aac", "-use_editlist", "0"], {"rate": "30"}),
+    "variable": ("clip.mp4", ["-c:v", "libx264", "-bf", "3", "-an"], {"rate": "25", "times": "'PTS+mod(N,3)*0.3/25/TB'"}),
+    "webm": ("clip.webm", ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8", "-c:a", "libopus"], {"rate": "25"}),
+    "mkv": ("clip.mkv", ["-c:v", "libx264", "-bf", "3", "-c:a", "libopus", "-output_ts_offset", "0.7"], {"rate": "25"}),
+    "cut": ("whole.mp4", ["-c:v", "libx264", "-bf", "2", "-g", "24", "-an"], {"rate": "24"}),
+    "cut-between-keys": ("whole.mp4", ["-c:v", "libx264", "-bf", "2", "-g", "48", "-an"], {"rate": "24"}),
 }
 
+# Videos of which Firefox shows other frames.
+MISLEADING = {"mkv", "cut-between-keys"}
 
-@pytest.mark.parametrize("kind", VIDEOS)
-def test_frames_are_right_in_other_files(browser: Browser, tmp_path: Path, kind: str) -> None:
-    name, options, rate = VIDEOS[kind]
-    video = make_clip(tmp_path / name, *options, frames=60, rate=rate)
-    frames = track(video, tmp_path)
-    run("facetrack", "view", tmp_path / "clip.json")
-    browser.open(tmp_path / "clip.html")
+# Frames of each video that are looked at.
+SAMPLE = int(os.environ.get("SAMPLE", "10"))
+
+
+@pytest.fixture(scope="module", params=VIDEOS)
+def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, Any]]:
+    """A video, whose page is next to it, and the frames of its record."""
+    folder = tmp_path_factory.mktemp(request.param)
+    name, options, settings = VIDEOS[request.param]
+    video = make_clip(folder / name, *options, frames=max(60, SAMPLE), **settings)
+    if "cut" in request.param:
+        video = folder / "clip.mp4"
+        start = 1.0 if request.param == "cut" else 0.5
+        run("ffmpeg", "-loglevel", "error", "-ss", start, "-i", folder / name, "-c", "copy", video)
+    frames = track(video, folder)
+    # A page may not read the pixels of a video that it refers to.
+    run("facetrack", "view", folder / "clip.json")
+    run("facetrack", "view", folder / "clip.json", "--video", video, "--out", folder / "linked.html")
+    return video, frames
+
+
+def test_picture_number_and_boxes_belong_to_the_same_frame(browser: Browser, clip: tuple[Path, dict[int, Any]]) -> None:
+    video, frames = clip
+    first = first_number(video)
+    if browser.name == "firefox" and any(video.parent.name.startswith(kind) for kind in MISLEADING):
+        browser.open(video.parent / "linked.html")
+        return browser.wait(f"{NOTICE}.includes('cannot show')")
+    browser.open(video.parent / "clip.html")
     browser.choose(video)
     only_boxes(browser)
-    for number in [60, 1, 2, 31, 30, 59]:
-        assert_frame(browser, number, frames)
+    # Firefox does not seek beyond the duration in the header.
+    duration = browser.run("return document.getElementById('video').duration")
+    lacks = (
+        {number for number in frames if (number - 1) / 30 + 2 / 30 > duration - 0.003} if "no-edit-list" in str(video) else set()
+    )
+    for number in [len(frames), 1, *random.Random(1).choices(range(1, len(frames) + 1), k=SAMPLE)]:
+        assert_frame(browser, number, frames, first, number in lacks)
 
 
 def turn(video: bytes) -> bytes:
@@ -260,9 +311,8 @@ def test_a_turned_video_is_upright(browser: Browser, tmp_path: Path) -> None:
     only_boxes(browser)
     browser.wait_for_frame(1)
     assert browser.text("notice") == ""
-    width, height = browser.run("const canvas = document.getElementById('picture'); return [canvas.width, canvas.height]")
-    assert abs(width / height - HEIGHT / WIDTH) < 0.01
-    read = browser.run(READ.replace(f"width / {WIDTH}", f"width / {HEIGHT}"), COLORS["obj_1"])
+    assert "360\N{MULTIPLICATION SIGN}640" in browser.text("facts")
+    read = browser.run(READ, COLORS["obj_1"])
     x, _, side, _ = frames[1]["tracked_objects"][0]["box"]
     assert all(abs(found - wanted) <= MOST_PIXELS for found, wanted in zip(read["x"], [x, x + side]))
 
@@ -273,15 +323,14 @@ def test_picture_and_boxes_belong_together_while_the_video_plays(page: Browser) 
     seen = set()
     for _ in range(20):
         read = page.run(READ, COLORS["obj_1"])
-        # A browser may have the next picture before it announces it.
-        assert read["number"] in (read["shown"] - 1, read["shown"])
+        # A browser may have the next picture before it announces it, and Firefox the one before.
+        assert abs(read["number"] - read["shown"]) <= 1
         seen.add(read["shown"])
     page.find("play").click()
-    assert len(seen) > 5 and page.text("play") == "Play"
+    assert len(seen) > 5 and page.run("return document.getElementById('video').paused")
 
 
 def test_keys_field_and_tracks_go_to_frames(page: Browser) -> None:
-    page.find("lanes").click()
     page.run("document.activeElement.blur(); location.hash = '#frame=50'")
     page.wait_for_frame(50)
     for keys, wanted in [
@@ -301,43 +350,98 @@ def test_keys_field_and_tracks_go_to_frames(page: Browser) -> None:
     page.press(" ")
     page.wait(f"{SHOWN} > 315")
     page.press(" ")
-    page.wait("return document.getElementById('play').textContent === 'Play'")
+    page.wait("return document.getElementById('video').paused")
     page.find("previous").click()
-    for track in page.driver.find_elements(By.CLASS_NAME, "track"):
+    for track in page.driver.find_elements(By.CLASS_NAME, "track")[:3]:
         before = page.run(SHOWN)
         webdriver.ActionChains(page.driver).move_to_element(track).click().perform()
         page.wait(f"{SHOWN} !== arguments[0]", before)
-        page.wait("return Math.abs(Number(document.getElementById('picture').dataset.frame) - 185) < 25")
+        # The tracks begin right of the names.
+        page.wait("return Math.abs(Number(document.getElementById('picture').dataset.frame) - 171) < 10")
         page.press(Keys.HOME)
         page.wait_for_frame(1)
 
 
 def test_the_timeline_zooms(page: Browser) -> None:
-    for keys, wanted in [(Keys.HOME + "++", "1 to 100"), (Keys.PAGE_DOWN, "81 to 180"), ("0", f"1 to {FRAMES}")]:
+    for keys, wanted in [
+        (Keys.HOME + "++", "1\N{EN DASH}100"),
+        (Keys.PAGE_DOWN, "81\N{EN DASH}180"),
+        ("0", f"1\N{EN DASH}{FRAMES}"),
+    ]:
         page.press(*keys)
-        page.wait("return document.getElementById('range').textContent === arguments[0]", f"frames {wanted}")
+        page.wait("return document.getElementById('range').textContent === arguments[0]", wanted)
 
 
 def test_faces_and_curves_have_the_values_of_the_frame(page: Browser) -> None:
+    page.run("location.hash = '#frame=150&curves=pose.yaw'")
+    page.wait_for_frame(150)
+    assert chips(page) == ["score 0.90", "score 0.90", "not here"]
+    page.find("search").send_keys("box.x")
+    (row,) = (row for row in page.driver.find_elements(By.CLASS_NAME, "channel") if row.is_displayed())
+    row.click()
+    page.wait("return document.querySelectorAll('.curve').length === 2")
+    page.wait("return document.querySelectorAll('.curve output')[1].textContent.includes('476.0 px')")
+    page.driver.find_elements(By.CLASS_NAME, "chip")[1].click()
+    assert page.text("values-title") == "Face 2" and row.text.split() == ["box.x", "476.0", "px"]
+
+
+def chips(page: Browser) -> list[str]:
+    return [output.text for output in page.driver.find_elements(By.CSS_SELECTOR, ".chip output")]
+
+
+def test_a_curve_leads_to_its_maximum(page: Browser, folder: Path) -> None:
+    frames = json.loads((folder / "clip #1.json").read_text())["frames"]
+    page.run("location.hash = '#frame=1&curves=box.x&hidden=2,3'")
+    page.wait("return document.querySelectorAll('.curve').length === 1")
+    page.driver.find_element(By.CSS_SELECTOR, ".curve button").click()
+    widest = max(frames, key=lambda frame: frame["tracked_objects"][0]["box"][0])
+    page.wait_for_frame(widest["frame"])
+
+
+def test_a_link_shows_the_same(page: Browser, folder: Path) -> None:
+    page.run("location.hash = '#frame=120&range=101-200&curves=box.y&hidden=1&names=2+Anna+B&follow=2'")
+    page.wait_for_frame(120)
+    wanted = "#frame=120&range=101-200&curves=box.y&hidden=1&names=2+Anna+B&follow=2"
+    page.wait("return location.hash === arguments[0]", wanted)
+    page.driver.get("about:blank")
+    page.open(folder / "clip #1.html", wanted)
+    page.wait_for_frame(120)
+    page.wait("return location.hash === arguments[0]", wanted)
+    assert page.text("range") == "101\N{EN DASH}200"
+    assert page.text("values-title") == "2 Anna B"
+    hidden, shown = page.driver.find_elements(By.CSS_SELECTOR, ".chip")[:2]
+    assert (
+        "off" in str(hidden.get_attribute("class")) and shown.find_element(By.TAG_NAME, "input").get_attribute("value") == "Anna B"
+    )
+    page.run("location.hash = '#frame=120&names=&hidden=&follow=0'")
+
+
+def test_a_face_is_hidden_named_and_followed(page: Browser) -> None:
     page.run("location.hash = '#frame=150'")
     page.wait_for_frame(150)
-    rows = page.text("faces").splitlines()
-    assert [row.split()[:3] for row in rows] == [["1", "found", "0.90"], ["2", "found", "0.90"]]
-    page.run("document.querySelectorAll('details').forEach((details) => (details.open = true))")
-    page.find("filter").send_keys("box.x")
-    boxes = [box for box in page.driver.find_elements(By.CSS_SELECTOR, "#channels label") if box.is_displayed()]
-    assert [box.text for box in boxes] == ["box.x"]
-    boxes[0].click()
-    page.wait("return document.querySelectorAll('#curves figure').length === 4")
-    caption = page.driver.find_elements(By.TAG_NAME, "figcaption")[3].text
-    assert caption.startswith("box.x") and "frame 150" in caption and "face 2: 476.0" in caption
+    name, (follow, eye) = (
+        page.driver.find_element(By.CSS_SELECTOR, ".chip input"),
+        page.driver.find_elements(By.CSS_SELECTOR, ".chip button")[:2],
+    )
+    name.send_keys("Anna", Keys.ENTER)
+    eye.click()
+    page.wait("return location.hash.includes('hidden=1&names=1+Anna')")
+    eye.click()
+    follow.click()
+    zoom = "return Number(document.getElementById('picture').dataset.scale.split(',')[0])"
+    close = page.run(zoom)
+    page.run("document.activeElement.blur()")
+    page.press("f")
+    page.wait(zoom + " < arguments[0]", close)
+    page.wait("return !location.hash.includes('follow')")
 
 
 def test_findings_lead_to_their_frames(page: Browser) -> None:
-    (row,) = (row for row in page.driver.find_elements(By.CSS_SELECTOR, "#finding-rows tr") if " 3 " in row.text)
-    assert "202 3" in row.text
-    row.find_element(By.TAG_NAME, "a").click()
+    (row,) = (row for row in page.driver.find_elements(By.CSS_SELECTOR, "#findings .finding") if "Face 3 " in row.text)
+    assert row.text.startswith("200\N{EN DASH}202")
+    row.click()
     page.wait_for_frame(200)
+    page.run("document.activeElement.blur()")
     page.press(Keys.HOME)
     page.wait_for_frame(1)
     page.press("n")
@@ -349,7 +453,7 @@ def test_the_linked_video_is_shown(browser: Browser, folder: Path) -> None:
     browser.open(folder / "pages" / "linked.html", "#frame=77")
     browser.wait_for_frame(77)
     browser.wait("return !document.getElementById('play').disabled")
-    browser.wait("return document.getElementById('state').textContent === 'Frame 77: tracked.'")
+    browser.wait(f"{STATE} === 'tracked'")
     page, video = (folder / name for name in ["pages/linked.html", "clip #1.mp4"])
     assert browser.requests() - {page.as_uri() + "#frame=77"} <= {page.as_uri(), video.as_uri()}
 
@@ -360,7 +464,7 @@ def test_the_page_says_which_video_it_cannot_play(browser: Browser, folder: Path
     browser.open(folder / "clip #1.html")
     assert "Choose the video" in browser.text("notice")
     browser.find("file").send_keys(str(other))
-    browser.wait("return document.getElementById('notice').textContent.includes('cannot play')")
+    browser.wait(f"{NOTICE}.includes('cannot show')")
     assert r"ffmpeg -i 'it'\''s no video.avi' " in browser.text("notice")
     # The boxes are there without it.
     browser.press(Keys.END)
@@ -391,16 +495,16 @@ def test_no_picture_is_shown_under_the_number_of_another_frame(browser: Browser,
         browser.wait("const video = document.getElementById('video'); return video.error || !video.seeking && video.readyState > 1")
         browser.wait_for_frame(number)
         read = browser.run(READ, COLORS["obj_1"])
-        # Nothing has the number 0, as the first frame.
-        assert read["number"] in (0, number - 1)
+        assert read["number"] in (0, number)
         x, _, width, _ = frames[number]["tracked_objects"][0]["box"]
         assert all(abs(found - wanted) <= MOST_PIXELS for found, wanted in zip(read["x"], [x, x + width]))
         assert browser.run("return document.getElementById('frame').valueAsNumber") == number
         notices.add(browser.text("notice").split(".")[0])
-    assert "This browser cannot decode the video here" in notices
+    if browser.name == "chromium":
+        assert "This browser cannot decode clip" in notices
     # Going back gives the picture again.
     browser.run("location.hash = '#frame=9'")
-    browser.wait(f"return (function () {{{READ}}})(arguments[0]).number === 8", COLORS["obj_1"])
+    browser.wait(f"return (function () {{{READ}}})(arguments[0]).number === 9", COLORS["obj_1"])
     assert browser.text("notice") == ""
     assert_frame(browser, 80, frames)
 
@@ -410,9 +514,10 @@ def test_a_video_with_squeezed_pixels_is_the_video_of_its_record(browser: Browse
     track(video, tmp_path)
     run("facetrack", "view", tmp_path / "clip.json")
     browser.open(tmp_path / "clip.html")
-    ratio = "const screen = document.getElementById('screen'); return screen.clientWidth / screen.clientHeight"
+    scale = "return document.getElementById('picture').dataset.scale.split(',').map(Number)"
     for _ in range(2):
-        assert abs(browser.run(ratio) - 32 / 9) < 0.02
+        x, y = browser.run(scale)
+        assert abs(x * WIDTH / (y * HEIGHT) - 32 / 9) < 0.02
         browser.choose(video)
         assert browser.text("notice") == ""
 
@@ -423,23 +528,23 @@ def test_the_command_on_the_page_makes_a_video_that_the_browser_plays(browser: B
     track(tmp_path / "odd.avi", tmp_path)
     run("facetrack", "view", tmp_path / "odd.json", "--video", tmp_path / "odd.avi")
     browser.open(tmp_path / "odd.html")
-    browser.wait("return document.querySelector('#notice code')")
-    subprocess.run(browser.driver.find_element(By.CSS_SELECTOR, "#notice code").text, shell=True, check=True, cwd=tmp_path)
+    browser.wait("return document.getElementById('command').textContent")
+    subprocess.run(browser.text("command"), shell=True, check=True, cwd=tmp_path)
     browser.choose(tmp_path / "odd-browser.mp4")
     browser.run("location.hash = '#frame=7'")
-    browser.wait("return document.getElementById('state').textContent === 'Frame 7: tracked.'")
+    browser.wait_for_frame(7)
+    browser.wait(f"{STATE} === 'tracked'")
 
 
 @pytest.mark.parametrize("missing", ["Window.DecompressionStream", "HTMLVideoElement.requestVideoFrameCallback"])
 def test_the_page_says_what_a_browser_lacks(browser: Browser, folder: Path, missing: str) -> None:
     owner, name = missing.split(".")
-    lacks = {"source": f"delete window.{name}; delete {owner}.prototype.{name}"}
-    script = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", lacks)
+    script: Any = browser.driver.script.add_preload_script(f"() => {{ delete window.{name}; delete {owner}.prototype.{name}; }}")
     try:
         browser.driver.get((folder / "clip #1.html").as_uri())
         notice = browser.text("notice")
     finally:
-        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+        browser.driver.script.remove_preload_script(script["script"])
     assert notice.startswith(f"This browser has no {name}. ") and "Firefox 132" in notice
 
 
@@ -447,16 +552,129 @@ def test_a_folder_has_a_list_of_pages(browser: Browser, folder: Path) -> None:
     run("facetrack", "view", folder, "--out", folder / "all")
     browser.driver.get((folder / "all" / "index.html").as_uri())
     (link,) = browser.driver.find_elements(By.CSS_SELECTOR, "tbody a")
-    assert browser.driver.find_element(By.TAG_NAME, "tbody").text.startswith(f"clip #1 1 complete {FRAMES}")
+    assert browser.driver.find_element(By.TAG_NAME, "tbody").text.split() == ["clip", "#1", "0:17", "3", "1", "complete"]
+    assert browser.text("count") == "1 video"
     browser.wait("return 'drawn' in document.querySelector('tbody canvas').dataset")
-    # A page cannot read the pixels of files. A screenshot of the page has them.
-    strip = browser.driver.find_element(By.CSS_SELECTOR, "tbody canvas").screenshot_as_base64
-    numbers = browser.driver.execute_async_script(READ_STRIP, "data:image/png;base64," + strip)
-    middles = [FRAMES * (index + 0.5) / 5 for index in range(5)]
-    assert all(abs(number - middle) <= 2 for number, middle in zip(numbers, middles, strict=True)), numbers
     link.click()
     browser.wait(READY)
     browser.wait("return !document.getElementById('play').disabled")
+
+
+def test_the_list_of_a_folder_is_sorted_and_filtered(browser: Browser, tmp_path: Path) -> None:
+    for name, frames in [("a", 20), ("b", 60), ("c", 40)]:
+        size = "640x180" if name == "c" else "128x72"
+        source = ["-f", "lavfi", "-i", f"testsrc=s={size}:r=20", "-frames:v", frames, "-c:v", "libx264", "-pix_fmt", "yuv420p"]
+        run("ffmpeg", "-loglevel", "error", *source, tmp_path / f"{name}.mp4")
+    (tmp_path / "d.mp4").write_bytes(bytes(100))
+    run("facetrack", "run", tmp_path, "--out", tmp_path / "out", "--engine", "scripted", check=False)
+    run("facetrack", "view", tmp_path / "out")
+    browser.driver.get((tmp_path / "out" / "view" / "index.html").as_uri())
+    names = "return [...document.querySelectorAll('tbody tr:not([hidden]) th')].map((name) => name.textContent)"
+    assert browser.run(names) == ["a", "b", "c", "d"]
+    length = browser.driver.find_elements(By.CSS_SELECTOR, "thead button")[1]
+    length.click()
+    assert browser.run(names) == ["d", "a", "c", "b"]
+    length.click()
+    assert browser.run(names) == ["b", "c", "a", "d"]
+    Select(browser.find("status")).select_by_visible_text("complete")
+    assert browser.run(names) == ["b", "c", "a"] and browser.text("count") == "3 of 4 videos"
+    browser.wait("return document.querySelectorAll('tbody canvas[data-drawn]').length === 3")
+    # A wide video does not push the other columns away.
+    assert browser.run("return document.documentElement.scrollWidth") <= 1280
+    assert browser.run("return [...document.querySelectorAll('tbody canvas')].map((it) => it.offsetHeight)") == [54] * 3
+
+
+# Videos with sound whose pictures browsers cannot decode. Some say nothing, and play the sound.
+UNPLAYABLE = {
+    "hevc": ["clip.mp4", "-c:v", "libx265", "-x265-params", "log-level=none", "-tag:v", "hvc1", "-c:a", "aac"],
+    "prores": ["clip.mov", "-c:v", "prores", "-c:a", "aac"],
+    "mpeg4": ["clip.mp4", "-c:v", "mpeg4", "-c:a", "aac"],
+}
+
+
+@pytest.mark.parametrize("kind", UNPLAYABLE)
+def test_a_video_that_cannot_be_shown_is_a_message_with_a_command(browser: Browser, tmp_path: Path, kind: str) -> None:
+    name, *options = UNPLAYABLE[kind]
+    video = make_clip(tmp_path / name, *options, frames=12, rate="25")
+    track(video, tmp_path)
+    run("facetrack", "view", tmp_path / "clip.json", "--video", video)
+    browser.open(tmp_path / "clip.html")
+    browser.wait(f"{NOTICE}.includes('cannot show') || !document.getElementById('play').disabled")
+    if browser.name == "firefox" and not browser.text("notice"):
+        pytest.skip("this Firefox has a decoder")
+    assert name in browser.text("notice-text") and browser.text("command").startswith(f"ffmpeg -i '{name}'")
+    assert browser.find("notice-file").is_displayed() and browser.find("copy-command").is_displayed()
+    # The faces are there without it.
+    browser.press(Keys.END)
+    browser.wait_for_frame(12)
+    assert chips(browser)[0] == "score 0.90"
+
+
+def test_a_missing_video_is_a_message(browser: Browser, tmp_path: Path) -> None:
+    video = make_clip(tmp_path / "clip.mp4", "-c:v", "libx264", "-an", frames=5)
+    track(video, tmp_path)
+    run("facetrack", "view", tmp_path / "clip.json", "--video", video)
+    video.rename(tmp_path / "moved.mp4")
+    browser.open(tmp_path / "clip.html")
+    browser.wait(f"{NOTICE}.includes('not where the page')")
+    browser.choose(tmp_path / "moved.mp4")
+    assert browser.text("notice") == ""
+
+
+def write_record(path: Path, faces: list[list[dict[str, Any]]]) -> Path:
+    """Writes a record with the faces of each frame, and its page, which it returns."""
+    frames = [
+        {"frame": number, "status": "tracked" if own else "no-face", "tracked_objects": own} for number, own in enumerate(faces, 1)
+    ]
+    metadata = {"tracking_engine": "scripted", "width": 640, "height": 360, "fps": 25}
+    path.write_text(json.dumps({"metadata": metadata, "frames": frames}))
+    run("facetrack", "view", path)
+    return path.with_suffix(".html")
+
+
+def face(number: int, x: float) -> dict[str, Any]:
+    box = {"bbox_xmin": x, "bbox_ymin": 100, "bbox_width": 80, "bbox_height": 80}
+    return {"id": f"obj_{number}", "centroid_x": x + 40, "centroid_y": 140, "confidence": 0.5, **box}
+
+
+def test_layers_without_data_have_a_reason(browser: Browser, tmp_path: Path) -> None:
+    browser.open(write_record(tmp_path / "clip.json", [[face(2, 100)]] * 3))
+    assert "1 face" in browser.text("facts").split(" · ") and browser.text("values-title") == "Face 2"
+    assert "Recorded without landmarks and head pose" in browser.text("lacks")
+    for layer, is_enabled in [("boxes", True), ("contours", False), ("mesh", False), ("axes", False)]:
+        assert browser.find(f"layer-{layer}").is_enabled() == is_enabled
+    assert "verbose=true" in str(browser.find("layer-mesh").get_attribute("title"))
+
+
+def test_a_record_without_faces_says_what_to_try(browser: Browser, tmp_path: Path) -> None:
+    browser.open(write_record(tmp_path / "clip.json", [[]] * 3))
+    assert browser.text("findings").startswith("1\N{EN DASH}3") and "Try another engine" in browser.text("findings")
+    assert browser.text("faces") == "No face in any frame"
+
+
+def test_a_record_without_frames_is_a_message(browser: Browser, tmp_path: Path) -> None:
+    browser.driver.get(write_record(tmp_path / "clip.json", []).as_uri())
+    assert browser.text("notice") == "The record has no frames."
+
+
+def test_thousands_of_findings_are_grouped(browser: Browser, tmp_path: Path) -> None:
+    jumps = [[face(1, 500 * (place // 20 % 2))] for place in range(30000)]
+    browser.open(write_record(tmp_path / "clip.json", jumps))
+    (group,) = browser.driver.find_elements(By.CSS_SELECTOR, "#findings details")
+    assert group.text == "Jumps (1499)"
+    group.click()
+    browser.wait("return document.querySelectorAll('#findings .finding').length === 1499")
+
+
+def test_the_theme_is_chosen_and_paper_is_light(page: Browser) -> None:
+    theme = "return document.documentElement.dataset.theme"
+    before = page.run(theme)
+    page.find("theme").click()
+    assert {before, page.run(theme)} == {"light", "dark"}
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert page.run(theme) == "light"
+    page.run("dispatchEvent(new Event('afterprint')); localStorage.clear()")
+    assert page.driver.print_page()
 
 
 def test_texts_of_a_record_are_no_markup(browser: Browser, tmp_path: Path) -> None:
@@ -469,20 +687,53 @@ def test_texts_of_a_record_are_no_markup(browser: Browser, tmp_path: Path) -> No
     path.write_text(json.dumps(record))
     run("facetrack", "view", path)
     browser.open(tmp_path / "<b>.html")
-    assert browser.text("title") == "<b>.json" and bad in browser.text("about")
+    assert browser.text("title") == "<b>.json" and bad in browser.text("facts")
     assert browser.run("return document.querySelectorAll('img').length") == 0
 
 
+def test_picture_transport_and_timeline_fit_on_one_screen(page: Browser) -> None:
+    assert page.run("return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]") == [1280, 720]
+    for name in ["picture", "transport", "ruler", "lanes"]:
+        box = page.run("return document.getElementById(arguments[0]).getBoundingClientRect().toJSON()", name)
+        assert box["top"] >= 0 and box["bottom"] <= 720, name
+
+
+def test_a_narrow_page_does_not_scroll_sideways(page: Browser) -> None:
+    page.resize(360, 800)
+    try:
+        assert page.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    finally:
+        page.resize(1280, 720)
+
+
+CONTRAST = """
+const luminance = (color) => {
+  const parts = color.match(/[\\d.]+/g).map((part) => part / 255);
+  const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = (element) => {
+  for (let it = element; it; it = it.parentElement) {
+    const color = getComputedStyle(it).backgroundColor;
+    if (!/, 0\\)$|transparent/.test(color)) return color;
+  }
+};
+const texts = [...document.querySelectorAll("body *")].filter((it) => it.checkVisibility() && it.tagName !== "VIDEO"
+  && [...it.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+return Math.min(...texts.map((it) => {
+  const [high, low] = [getComputedStyle(it).color, ground(it)].map(luminance).sort((one, other) => other - one);
+  return (high + 0.05) / (low + 0.05);
+}));
+"""
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_narrow_page_does_not_scroll_sideways(page: Browser, theme: str) -> None:
-    size = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": theme}]
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    page.run("document.querySelectorAll('details').forEach((details) => (details.open = true))")
-    assert page.run("return document.documentElement.scrollWidth") == 360
-    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    names = "return [...document.querySelectorAll('button, input, select, canvas')].filter((it) => !it.hidden)"
+def test_texts_have_contrast_and_controls_have_names(page: Browser, theme: str) -> None:
+    while page.run("return document.documentElement.dataset.theme") != theme:
+        page.find("theme").click()
+    assert page.run(CONTRAST) >= 4.5
+    page.run("localStorage.clear()")
+    names = "return [...document.querySelectorAll('button, input, select, canvas')].filter((it) => !it.hidden && !it.ariaHidden)"
     for element in page.run(names):
         assert element.accessible_name or element.aria_role in ("none", "generic", "Canvas"), element.get_attribute("outerHTML")
 
@@ -508,19 +759,19 @@ Promise.all(sources.map(read)).then(([one, other]) => {
 
 
 def test_the_documentation_shows_the_page(browser: Browser, tmp_path: Path) -> None:
+    if browser.name != "chromium":
+        pytest.skip("the screenshot is from Chromium")
     portrait = subprocess.check_output(["facetrack", "path", "astronaut.png"], text=True).strip()
     clip = tmp_path / "clip.mkv"
     run(PICTURE_FILE.parents[2] / "scripts" / "portrait-clip.sh", portrait, clip)
     run("facetrack", "run", clip, "--out", tmp_path, "--set", "verbose=true")
     run("facetrack", "view", tmp_path / "clip.json", "--video", clip, "--proxy")
-    theme = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", theme)
     browser.open(tmp_path / "clip.html", "#frame=26")
     browser.wait_for_frame(26)
-    browser.wait("return document.getElementById('state').textContent === 'Frame 26: tracked.'")
-    options = {"format": "jpeg", "quality": 75, "captureBeyondViewport": True}
-    options["clip"] = {"x": 0, "y": 0, "width": 1300, "height": 1440, "scale": 0.307}
-    drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+    browser.wait(f"{STATE} === 'tracked'")
+    browser.wait("return document.querySelector('.chip canvas').width > 32")
+    area = {"x": 0, "y": 0, "width": 1280, "height": 720, "scale": 0.5}
+    drawn = browser.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "jpeg", "quality": 75, "clip": area})["data"]
     if "UPDATE_PICTURES" in os.environ:
         PICTURE_FILE.write_bytes(base64.b64decode(drawn))
     sources = [drawn, base64.b64encode(PICTURE_FILE.read_bytes()).decode()]

@@ -9,7 +9,7 @@ use facetrack::report::{FrameReport, FrameStatus, TrackedFace};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
-use super::encode::{Numbers, PIXEL, quantised, zigzag};
+use super::encode::{Numbers, PIXEL, quantised};
 use super::points::Points;
 
 /// Steps of values.
@@ -77,8 +77,7 @@ impl Columns {
     pub(crate) fn add(&mut self, number: u64, time: u64, report: Option<&FrameReport>) {
         self.numbers.push(number.wrapping_sub(self.last_number));
         // Times of damaged videos may go back.
-        self.times
-            .push_signed(time.wrapping_sub(self.last_time) as i64);
+        self.times.push(time.wrapping_sub(self.last_time) as i64);
         (self.last_number, self.last_time) = (number, time);
         let status = report.map_or(FrameStatus::Skipped, |report| report.status);
         let cut = report.is_some_and(|report| report.cut);
@@ -106,9 +105,9 @@ impl Columns {
     fn add_face(&mut self, tracked: &TrackedFace) {
         let TrackedFace { id, face } = tracked;
         let (index, _) = self.ids.insert_full(*id);
-        self.row_places.push((self.places - self.last_place) as u64);
+        self.row_places.push(self.places - self.last_place);
         self.last_place = self.places;
-        self.row_ids.push(index as u64);
+        self.row_ids.push(index);
         self.origins.push(face.origin as u64);
         for_each_value(face, &mut |name, value, step| {
             self.add_value(*id, &name, value, step)
@@ -125,6 +124,11 @@ impl Columns {
             self.channels.insert(name.to_owned(), Channel::new(step));
         }
         self.channels[name].add(self.rows, id, value);
+    }
+
+    /// Number of different faces.
+    pub(crate) fn people(&self) -> usize {
+        self.ids.len()
     }
 
     /// Time of the last frame, s.
@@ -179,20 +183,19 @@ impl Channel {
         }
     }
 
-    /// Adds the value of a face in this row. A row without a value has the number 0. Other rows have
-    /// the difference to the last value of the face, in zigzag form, plus 1.
+    /// Adds the value of a face in this row, as the difference to the last value of the face.
     fn add(&mut self, row: usize, id: u32, value: f32) {
         if self.rows > row {
             // A name that a damaged record has twice.
             return;
         }
         while self.rows < row {
-            self.values.push(0);
+            self.values.push_none();
             self.rows += 1;
         }
         let quantised = quantised(value, self.step);
         let last = self.last.insert(id, quantised).unwrap_or_default();
-        self.values.push(zigzag(quantised - last) + 1);
+        self.values.push(quantised - last);
         self.rows += 1;
         self.range = [self.range[0].min(value), self.range[1].max(value)];
     }
@@ -200,7 +203,7 @@ impl Channel {
 
 /// Calls `add` with the name, the value and the step of each number of a face. Names are the keys
 /// of the record.
-pub(crate) fn for_each_value(face: &Observation, add: &mut dyn FnMut(String, f32, f32)) {
+fn for_each_value(face: &Observation, add: &mut dyn FnMut(String, f32, f32)) {
     let Rect {
         x,
         y,
@@ -266,15 +269,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_has_a_number_for_each_row() {
+    fn a_channel_has_an_element_for_each_row() {
         let mut channel = Channel::new(0.5);
         for (row, id, value) in [(1, 7, 1.0), (2, 8, -2.0), (4, 7, 0.5)] {
             channel.add(row, id, value);
         }
         let mut want = Numbers::default();
-        [0, 5, 8, 0, 2]
-            .into_iter()
-            .for_each(|number| want.push(number));
+        for number in ["null", "2", "-4", "null", "-1"] {
+            want.push(number);
+        }
         assert_eq!(channel.values, want);
         assert_eq!(channel.range, [-2.0, 1.0]);
     }

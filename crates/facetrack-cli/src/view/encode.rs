@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Numbers as short texts: differences as bytes, deflated, in base64. `decode.js` reads them.
+//! Numbers as short texts: an array in JSON, deflated, in base64. `decode.js` reads them.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use data_encoding::BASE64;
@@ -13,22 +14,21 @@ pub(crate) const PIXEL: f32 = 1.0 / 8.0;
 /// Steps that a position can be away from the frame's corner. Our choice: a million pixels.
 const MOST: i64 = 8_000_000;
 
-/// Numbers in as few bytes as they need: seven bits in each, the low ones first (LEB128).
+/// The elements of an array in JSON.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Numbers(Vec<u8>);
+pub(crate) struct Numbers(String);
 
 impl Numbers {
-    pub(crate) fn push(&mut self, mut number: u64) {
-        while number > 0x7f {
-            self.0.push(number as u8 | 0x80);
-            number >>= 7;
+    pub(crate) fn push(&mut self, number: impl Display) {
+        if !self.0.is_empty() {
+            self.0.push(',');
         }
-        self.0.push(number as u8);
+        self.0 += &number.to_string();
     }
 
-    /// Adds a number that may be negative: 0, −1, 1, −2, 2 become 0, 1, 2, 3, 4.
-    pub(crate) fn push_signed(&mut self, number: i64) {
-        self.push(zigzag(number));
+    /// Adds a place without a number.
+    pub(crate) fn push_none(&mut self) {
+        self.push("null");
     }
 
     /// The numbers as text for a page.
@@ -37,14 +37,9 @@ impl Numbers {
     /// Returns the errors of the encoder.
     pub(crate) fn text(&self) -> io::Result<String> {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(&self.0)?;
+        write!(encoder, "[{}]", self.0)?;
         Ok(BASE64.encode(&encoder.finish()?))
     }
-}
-
-/// A signed number as an unsigned one that is small if its magnitude is.
-pub(crate) fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)) as u64
 }
 
 /// The number of steps in a value. Values beyond [`MOST`] become the largest ones.
@@ -56,18 +51,6 @@ pub(crate) fn quantised(value: f32, step: f32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_a_byte_for_seven_bits() {
-        let mut numbers = Numbers::default();
-        numbers.push(300);
-        for number in [0, -1, 1, -65, i64::MIN] {
-            numbers.push_signed(number);
-        }
-        let most = [[0xff; 9].as_slice(), &[1]].concat();
-        let want = [&[0xac, 2, 0, 1, 2, 0x81, 1][..], &most].concat();
-        assert_eq!(numbers.0, want);
-    }
 
     #[test]
     fn values_that_are_no_numbers_or_too_large_are_bounded() {

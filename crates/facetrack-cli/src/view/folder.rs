@@ -29,15 +29,10 @@ const PAGES: &str = "videos";
 const MARK: &str = ".facetrack-view";
 
 /// The program of the list.
-const SCRIPT: &str = include_str!("strips.js");
+const SCRIPT: &str = concat!(include_str!("theme.js"), include_str!("list.js"));
 
-/// Columns of the list with the keys of the index.
-const COLUMNS: [(&str, &str); 4] = [
-    ("status", "Status"),
-    ("frames", "Frames"),
-    ("faces", "Faces"),
-    ("message", "Message"),
-];
+/// Everything of the list before its rows.
+const BODY: &str = include_str!("list.html");
 
 /// Writes a page for each record of the folder, and their list.
 ///
@@ -129,9 +124,12 @@ fn video(record: &Path, complaints: &mut Vec<String>) -> Option<PathBuf> {
 /// The page of a video in the list.
 struct Page {
     link: String,
+    /// Duration of the record, s.
+    seconds: f64,
+    faces: usize,
     findings: usize,
-    /// The canvas of the pictures, if the page has a video.
-    strip: String,
+    /// The link to the video, if the page has one.
+    video: Option<String>,
 }
 
 /// Writes the page of a video.
@@ -152,42 +150,67 @@ fn write_page(
         out: page,
     };
     let Shown {
+        faces,
         findings,
         video,
         seconds,
-    } = view.write(None)?;
+    } = view.write()?;
     let video = video.map(|video| page::link(out, &video)).transpose()?;
     Ok(Page {
         link: page::link(out, page)?,
+        seconds,
+        faces,
         findings,
-        strip: video.map_or(String::new(), |video| strip(&video, seconds)),
+        video,
     })
-}
-
-/// The place of the pictures of a video, which the program of the list draws.
-fn strip(link: &str, seconds: f64) -> String {
-    format!(
-        "<canvas data-src=\"{link}\" data-seconds=\"{seconds}\" role=\"img\" \
-            aria-label=\"Frames of the video\"></canvas>"
-    )
 }
 
 /// The row of a video, with what its page shows if it has one.
 fn table_row(id: &str, row: &[Cell], page: Option<&Page>) -> String {
-    let id = escaped(id);
+    let text = |key: &str| match videos::value(row, key) {
+        Cell::Text(text) => escaped(text),
+        _ => String::new(),
+    };
+    let (id, status, message) = (escaped(id), text("status"), text("message"));
     let link = page.map(|Page { link, .. }| format!("<a href=\"{link}\">{id}</a>"));
     let name = link.unwrap_or(id);
-    let strip = page.map_or("", |page| &page.strip);
-    let findings = page.map_or(String::new(), |page| page.findings.to_string());
-    let cells = COLUMNS.map(|(key, _)| match videos::value(row, key) {
-        Cell::Text(text) => format!("<td>{}</td>", escaped(text)),
-        Cell::Integer(number) => format!("<td class=\"number\">{number}</td>"),
-        _ => "<td></td>".to_owned(),
+    let numbers = page.map(|page| {
+        let Page {
+            seconds,
+            faces,
+            findings,
+            ..
+        } = page;
+        [
+            format!("<td data-value=\"{seconds}\">{}</td>", length(*seconds)),
+            count(*faces, "face"),
+            count(*findings, "finding"),
+        ]
+    });
+    let numbers = numbers.map_or("<td data-value=\"-1\">–</td>".repeat(3), |it| it.concat());
+    let video = page.and_then(|page| Some((page.video.as_ref()?, page.seconds)));
+    let poster = video.map_or("No video".to_owned(), |(link, seconds)| {
+        format!(
+            "<canvas data-src=\"{link}\" data-seconds=\"{}\" role=\"img\" aria-label=\"Frame of the video\"></canvas>",
+            seconds / 2.0
+        )
     });
     format!(
-        "<tr><th scope=\"row\">{name}</th><td>{strip}</td><td class=\"number\">{findings}</td>{}</tr>\n",
-        cells.concat()
+        "<tr data-status=\"{status}\"><th scope=\"row\">{name}</th>{numbers}\
+            <td>{status}<span class=\"message\">{message}</span></td><td class=\"poster\">{poster}</td></tr>\n"
     )
+}
+
+/// A cell with a count. A narrow page shows its unit.
+fn count(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("<td data-value=\"{count}\" data-unit=\"{noun}{plural}\">{count}</td>")
+}
+
+/// A duration in minutes and seconds.
+fn length(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
@@ -195,15 +218,9 @@ fn write_list(path: &Path, folder: &Path, rows: &[String]) -> io::Result<()> {
     let mut out = BufWriter::new(replacement.file()?);
     let title = folder.display();
     page::write_head(&mut out, &title.to_string(), SCRIPT)?;
-    let heads = COLUMNS.map(|(_, head)| format!("<th scope=\"col\">{head}</th>"));
     write!(
         out,
-        "<body>\n<main>\n<h1>{}</h1>\n<div class=\"scroll\">\n<table>\n\
-            <thead><tr><th scope=\"col\">Video</th><th scope=\"col\">Pictures</th>\
-                <th scope=\"col\">Findings</th>{}</tr></thead>\n\
-            <tbody>\n{}</tbody>\n</table>\n</div>\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-        escaped(title),
-        heads.concat(),
+        "{BODY}{}</tbody>\n</table>\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         rows.concat()
     )?;
     out.flush()?;

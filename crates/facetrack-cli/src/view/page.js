@@ -1,7 +1,5 @@
 // The page: one place is shown, and every part follows it.
 
-const $ = (id) => document.getElementById(id);
-
 // Channels that the picture needs.
 const DRAWN = [
   ..."x y width height".split(" ").map((name) => `box.${name}`),
@@ -16,508 +14,564 @@ const NEEDED = [
   ["requestVideoFrameCallback", () => "requestVideoFrameCallback" in HTMLVideoElement.prototype],
 ];
 
-// Time to wait for a frame of the video, in milliseconds. Then the record is shown without it.
-const MAX_WAIT = 1000;
+// Time from a change to the address, in milliseconds. Browsers limit how often it changes.
+const ADDRESS_DELAY = 300;
 
 // Size of the picture without a video and a size in the record.
 const ANY_SIZE = { width: 640, height: 360 };
 
+// Least height of the timeline, and the one of the rest of the page, in pixels.
+const LEAST_TIMELINE = 96;
+const LEAST_REST = 260;
+
 class Page {
   static async open() {
     const header = JSON.parse($("header").textContent);
-    $("title").textContent = document.title = header.title;
+    $("title").textContent = document.title = header.videoName ?? header.title;
+    const theme = new Theme($("theme"));
     const missing = NEEDED.find(([, test]) => !works(test));
-    if (missing) return $("notice").prepend(`This browser has no ${missing[0]}. `);
-    notify("");
+    if (missing) return $("notice-text").prepend(`This browser has no ${missing[0]}. `);
     if (header.frames === 0) return notify("The record has no frames.");
+    notify("Loading …");
     const record = await FaceRecord.open(header);
     const drawn = await Promise.all(DRAWN.map((name) => record.values(name)));
     const channels = Object.fromEntries(DRAWN.map((name, index) => [name, drawn[index]]));
-    const page = new Page(header, record, channels);
-    page.followHash() || page.show(0);
-    page.openCurves(FIRST_CHANNELS.filter((name) => record.channels.has(name)));
-    if (header.video) page.openVideo(header.video, header.videoName);
-    else notify("Choose the video of this record, or drop it on the page.");
+    document.documentElement.dataset.open = "";
+    notify("");
+    const page = new Page(header, record, channels, theme);
+    await page.start();
     document.documentElement.dataset.ready = "";
+    await page.values.load();
+    page.tellValues();
   }
 
-  constructor(header, record, channels) {
+  constructor(header, record, channels, theme) {
     this.header = header;
     this.record = record;
     // With the places of their frames.
     this.findings = header.findings.map((finding) => ({ ...finding, place: record.placeOf(finding.first) }));
     this.axis = new TimeAxis(record.frames);
-    this.picture = new Picture($("picture"), record, channels);
-    this.lanes = new Lanes($("lanes"), record, this.axis, this.findings);
+    this.clock = new Clock(record, header.fps);
+    this.people = new People(record);
+    this.picture = new Picture($("picture"), record, channels, this.people);
+    this.chips = new Chips($("faces"), this.people, this.picture);
+    this.ruler = new Ruler($("ruler"), record, this.axis, this.findings, this.clock);
+    this.lanes = new Lanes($("lanes"), record, this.axis, this.people);
+    this.values = new Values($("channels"), record, (name) => this.toggleCurve(name));
+    this.list = new FindingList($("findings"), this.findings, (place) => this.player.show(place));
     this.curves = new Map();
-    this.place = 0;
-    // The place that was asked for, while the video is paused.
-    this.target = null;
-    // Time of the video's first frame, once it was shown.
-    this.origin = null;
-    // The place of the frame that the video shows; null without a video, and after an error.
-    this.videoPlace = null;
+    this.player = new Player($("video"), record);
     this.describe();
     this.fillLayers();
-    this.fillChannels();
-    this.fillFindings();
     this.listen();
+    this.listenPlayer();
+    this.listenTimeline();
+    theme.addEventListener("change", () => this.redrawTimeline());
+  }
+
+  // Shows what the address says, or the first frame.
+  async start() {
+    const { header, record } = this;
+    this.setTimelineHeight(Number(kept("timeline")) || null);
     this.resize();
+    const address = new URLSearchParams(location.hash.slice(1));
+    if (!address.has("frame")) address.set("frame", record.number[0]);
+    if (!address.has("curves")) address.set("curves", FIRST_CHANNELS.filter((name) => record.channels.has(name)));
+    await this.follow(address);
+    if (header.video) this.openVideo(header.video, header.videoName, true);
+    else notify("Choose the video of this record, or drop it on the page.", { file: "Choose the video" });
   }
 
   describe() {
     const { record, header } = this;
-    const seconds = timeText(record.time[record.frames - 1]);
-    const end = header.finished ? "" : ", not finished";
-    $("about").textContent = `${header.engine}, ${record.frames} frames, ${seconds}, ${header.ids.length} faces${end}`;
+    const { width, height } = this.size;
+    const facts = [
+      width > 1 ? `${width}×${height}` : "",
+      this.clock.rate ? `${Number(header.fps.toFixed(3))} fps` : "variable frame rate",
+      counted(record.frames, "frame"),
+      header.engine,
+      counted(header.ids.length, "face"),
+      counted(this.findings.length, "finding"),
+      header.finished ? "" : "not finished",
+    ];
+    $("facts").textContent = facts.filter(Boolean).join(" · ");
     $("frame").max = record.number[record.frames - 1];
-    $("lanes").setAttribute("aria-valuemin", record.number[0]);
-    $("lanes").setAttribute("aria-valuemax", $("frame").max);
+    $("count").textContent = `/ ${$("frame").max}`;
+    $("findings-count").textContent = this.findings.length || "";
+    $("ruler").setAttribute("aria-valuemin", record.number[0]);
+    $("ruler").setAttribute("aria-valuemax", $("frame").max);
     $("accuracy").textContent =
       `The page has rounded values: positions are right to ${header.points.step / 2} px of the frame, ` +
       `scores to 0.0005, angles to 0.01°. The record has the exact ones.`;
   }
 
-  // Width per height of the picture on the screen, whose pixels are square.
-  get ratio() {
-    const { width, height } = this.size;
-    return (width * this.header.pixelAspectRatio) / height;
-  }
-
   // The size that positions refer to. A record of another program may lack it.
   get size() {
-    const { width, height } = this.header;
-    if (width > 1) return { width, height };
+    const { width, height, pixelAspectRatio } = this.header;
+    if (width > 1) return { width, height, aspect: pixelAspectRatio };
     const video = $("video");
-    return video.videoWidth ? { width: video.videoWidth, height: video.videoHeight } : ANY_SIZE;
+    return video.videoWidth ? { width: video.videoWidth, height: video.videoHeight, aspect: 1 } : { ...ANY_SIZE, aspect: 1 };
   }
 
   // --- The place
 
-  // Goes to a place once the video has its frame, so that all parts of the page show the same frame.
-  show(place) {
-    this.target = Math.min(Math.max(place, 0), this.record.frames - 1);
-    this.axis.follow(this.target);
-    const video = $("video");
-    video.pause();
-    // After an error, it may still have other frames.
-    if (video.error && this.origin !== null) this.load();
-    clearTimeout(this.waiting);
-    if (this.videoPlace === null || this.isShown(this.target)) return this.arrive();
-    this.waiting = setTimeout(() => this.arrive(), MAX_WAIT);
-    this.seek();
-    this.moveCursors();
-  }
-
-  // Shows the target, with the picture if the video has one.
-  arrive() {
-    clearTimeout(this.waiting);
-    this.setPlace(this.target);
-    this.draw();
-  }
-
-  // True if the video shows the frame at a place. Frames of damaged videos may have the same time.
-  isShown(place) {
-    const { record, videoPlace } = this;
-    return videoPlace !== null && record.time[videoPlace] === record.time[place];
-  }
-
-  // Goes a number of frames on from where the page is going.
-  step(frames) {
-    this.show((this.target ?? this.place) + frames);
-  }
-
   showNumber(number) {
-    if (Number.isFinite(number)) this.show(this.record.placeOf(number));
+    if (Number.isFinite(number)) this.player.show(this.record.placeOf(number));
   }
 
-  setPlace(place) {
-    const { record } = this;
-    this.place = place;
+  onPlace() {
+    const { record, chips, player } = this;
+    const { place } = player;
     const number = record.number[place];
+    if (player.isPlaying) this.axis.follow(place);
     if (document.activeElement !== $("frame")) $("frame").value = number;
-    $("time").textContent = timeText(record.time[place]);
-    $("lanes").setAttribute("aria-valuenow", number);
-    $("lanes").setAttribute("aria-valuetext", `frame ${number}`);
+    $("time").textContent = this.clock.text(place);
+    $("ruler").setAttribute("aria-valuenow", number);
+    $("ruler").setAttribute("aria-valuetext", `frame ${number}`);
     this.moveCursors();
-    this.fillFaces();
+    chips.tell(place);
+    this.tellValues();
     for (const curve of this.curves.values()) curve.tell(place);
+    this.draw();
+    this.saveAddress();
   }
 
-  // Time of the video at a place.
-  videoTime(place) {
-    const { record, header } = this;
-    return this.origin + record.time[place] - (header.startsAtZero ? 0 : record.time[0]);
+  // The row of the selected face, or of the first one; null without a face.
+  get row() {
+    const rows = this.record.rowsAt(this.player.place);
+    return rows.find((row) => this.record.rowId[row] === this.people.selected) ?? null;
   }
 
-  // Seeks to the middle of the frame, since times of videos are rounded. One seek at a time.
-  seek() {
-    const video = $("video");
-    if (video.seeking) return;
-    const { target, record, header } = this;
-    const start = this.videoTime(target);
-    const end = target + 1 < record.frames ? this.videoTime(target + 1) : start + 1 / header.fps;
-    this.sought = target;
-    video.currentTime = (start + end) / 2;
-  }
-
-  // True if the video has no other frame for the target than the one that it shows.
-  hasSought() {
-    return !$("video").seeking && this.sought === this.target;
-  }
-
-  // A frame of the video is on the screen.
-  onVideoFrame(mediaTime) {
-    const { record, header } = this;
-    if (this.videoPlace === null) {
-      this.origin ??= mediaTime;
-      notify("");
-      this.checkSize();
-    }
-    this.videoPlace = record.placeAt(mediaTime - this.origin + (header.startsAtZero ? 0 : record.time[0]));
-    if (this.target === null) {
-      this.axis.follow(this.videoPlace);
-      this.setPlace(this.videoPlace);
-      this.draw();
-    } else if (this.isShown(this.target) || this.hasSought()) {
-      this.arrive();
-    } else {
-      this.seek();
-    }
+  tellValues() {
+    const { people } = this;
+    $("values").hidden = people.ids.length === 0;
+    if (people.ids.length === 0) return;
+    $("values-title").textContent = people.name(people.selected);
+    $("copy-values").disabled = this.row === null;
+    this.values.tell(this.row);
   }
 
   // --- Drawing
 
   draw() {
-    const { place, record } = this;
+    const { record, picture, player, people } = this;
+    const { place } = player;
     // The video may have the next picture already.
-    if (this.target !== null && this.target !== place) return;
+    if (player.target !== null && player.target !== place) return;
     const part = record.pointsAt(place);
     // Parts that follow are decoded before the video reaches them.
     record.pointsAt(Math.min(place + this.header.points.frames / 4, record.frames - 1));
-    this.picture.draw(place, this.isShown(place) ? $("video") : null, part.points, this.size);
+    const followed = record.rowsAt(place).find((row) => record.rowId[row] === people.followed);
+    if (followed !== undefined) picture.follow(followed);
+    picture.draw(place, player.isShown(place) ? $("video") : null, part.points);
     if (!part.points) {
-      part.promise.then(() => place === this.place && this.draw());
+      part.promise.then(() => place === player.place && this.draw());
       return;
     }
     const canvas = $("picture");
     canvas.dataset.frame = record.number[place];
-    canvas.setAttribute("aria-label", `Frame ${record.number[place]}, ${record.state[place]}, ${record.rowsAt(place).length} faces`);
+    canvas.setAttribute("aria-label", `Frame ${record.number[place]}, ${record.state[place]}, ${counted(record.rowsAt(place).length, "face")}`);
     this.tellState();
   }
 
   tellState() {
-    const { place, record } = this;
-    const texts = [`Frame ${record.number[place]}: ${record.state[place]}`];
+    const { record, player } = this;
+    const { place } = player;
+    const texts = [STATES[record.state[place]] ?? record.state[place]];
     if (record.cuts.includes(place)) texts.push("first frame after a cut");
-    const isMissing = this.videoPlace !== null && !this.isShown(place);
-    if (isMissing) texts.push("the browser has no picture of it");
-    $("state").textContent = `${texts.join("; ")}.`;
-  }
-
-  fillFaces() {
-    const { record, place, picture } = this;
-    const rows = record.rowsAt(place).map((row) => {
-      const { x, y, width, height } = picture.box(row);
-      const angles = ["yaw", "pitch", "roll"].map((name) => picture.value(`pose.${name}`, row));
-      const score = picture.value("confidence", row);
-      return [
-        record.idOf(row),
-        KINDS[record.rowKind[row]],
-        Number.isNaN(score) ? "–" : score.toFixed(2),
-        `${Math.round(width)}×${Math.round(height)} at ${Math.round(x)}, ${Math.round(y)}`,
-        angles.some(Number.isNaN) ? "–" : angles.map((angle) => `${Math.round(angle)}°`).join(", "),
-      ];
-    });
-    $("faces").replaceChildren(...rows.map((cells) => tableRow(cells)));
+    if (player.isReady && !player.isShown(place)) texts.push("the browser has no picture of this frame");
+    $("state").textContent = texts.join(", ");
   }
 
   moveCursors() {
+    const { axis, player } = this;
     for (const track of document.querySelectorAll(".track")) {
-      const x = this.axis.x((this.target ?? this.place) + 0.5, track.clientWidth);
+      const x = axis.x((player.target ?? player.place) + 0.5, track.clientWidth);
       const cursor = track.querySelector(".cursor");
       cursor.style.transform = `translateX(${x}px)`;
-      cursor.hidden = x < GUTTER;
+      cursor.hidden = x < GUTTER || x > track.clientWidth;
     }
   }
 
-  // Draws lanes and curves once before the next screen.
+  // Draws ruler, lanes and curves once before the next screen.
   redrawTimeline() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = null;
       const { axis, record } = this;
+      this.ruler.draw();
       this.lanes.draw();
       for (const curve of this.curves.values()) curve.draw();
       this.moveCursors();
       const last = Math.min(Math.ceil(axis.to), record.frames) - 1;
-      $("range").textContent = `frames ${record.number[Math.floor(axis.from)]} to ${record.number[last]}`;
+      $("range").textContent = `${record.number[Math.floor(axis.from)]}–${record.number[last]}`;
     });
   }
 
   resize() {
-    const video = $("video");
-    const ratio = video.videoWidth ? video.videoWidth / video.videoHeight : this.ratio;
-    $("screen").style.aspectRatio = ratio;
-    $("screen").style.maxWidth = `calc(75vh * ${ratio})`;
+    this.picture.resize(this.size);
+    // Below other parts, the picture is as high as the video is.
+    $("screen").style.setProperty("--ratio", (this.size.width * this.size.aspect) / this.size.height);
     this.redrawTimeline();
     this.draw();
   }
 
   // --- Video
 
-  openVideo(source, name) {
-    const video = $("video");
-    this.videoName = name;
-    this.origin = this.videoPlace = null;
-    this.target ??= this.place;
-    this.sought = undefined;
+  openVideo(source, name, isLinked = false) {
     notify("");
-    video.src = source;
-    this.load();
-  }
-
-  // Loads the video, and waits for its frames, no longer for those of the one before.
-  load() {
-    const video = $("video");
-    const wait = () => {
-      this.callback = video.requestVideoFrameCallback((_, { mediaTime }) => {
-        wait();
-        this.onVideoFrame(mediaTime);
-      });
-    };
-    if (this.callback) video.cancelVideoFrameCallback(this.callback);
-    video.load();
-    wait();
+    this.source = source;
+    this.player.open(source, name, isLinked);
   }
 
   openFile(file) {
     if (file) this.openVideo(URL.createObjectURL(file), file.name);
   }
 
-  checkSize() {
+  onVideo() {
+    const { player } = this;
     $("play").disabled = false;
+    notify("");
     const video = $("video");
-    const { width, height } = this.size;
-    const ratio = video.videoWidth / video.videoHeight / this.ratio;
+    const { width, height, aspect } = this.size;
+    const ratio = video.videoWidth / video.videoHeight / ((width * aspect) / height);
     this.resize();
+    this.chips.drawThumbnails(this.source, (place) => player.timeOf(place) + 0.5 / this.header.fps, this.size);
     // Records of earlier versions have no pixel aspect ratio, which is up to a half.
     if (ratio < 0.6 || ratio > 1.7) {
       notify(`The video has ${video.videoWidth}×${video.videoHeight} px, the frames of the record ${width}×${height}: it is another video, or one that is turned.`);
     }
   }
 
-  // Goes on without the video, which shows no frames after an error.
-  cannotPlay() {
-    this.videoPlace = null;
-    this.sought = undefined;
-    this.target ??= this.place;
+  onFail(reason) {
     $("play").disabled = true;
-    $("video").pause();
-    this.arrive();
-    const name = quoted(this.videoName);
-    const copy = quoted(`${this.videoName.replace(/\.[^.]*$/, "")}-browser.mp4`);
-    const fault = this.origin !== null ? "cannot decode the video here" : "cannot play the video, or it is not there";
-    notify(
-      `This browser ${fault}. Choose the file again, write the page with --proxy, or choose a copy in another format with the same frames:`,
-      `ffmpeg -i ${name} -map 0:v:0 -fps_mode passthrough -vf 'scale=ceil(iw/2)*2:ceil(ih/2)*2' -c:v libx264 -pix_fmt yuv420p ${copy}`,
-    );
-  }
-
-  togglePlay() {
-    const video = $("video");
-    if (this.videoPlace === null || video.error) return;
-    if (!video.paused) return this.show(this.videoPlace ?? this.place);
-    clearTimeout(this.waiting);
-    this.target = null;
-    video.play();
+    const { name } = this.player;
+    const texts = {
+      missing: `${name} is not where the page expects it, or this browser cannot show it.`,
+      unplayable: `This browser cannot show ${name}.`,
+      damaged: `This browser cannot decode ${name} here.`,
+    };
+    const copyName = quoted(`${name.replace(/\.[^.]*$/, "")}-browser.mp4`);
+    const command = `ffmpeg -i ${quoted(name)} -map 0:v:0 -fps_mode passthrough -vf 'scale=ceil(iw/2)*2:ceil(ih/2)*2' -c:v libx264 -pix_fmt yuv420p ${copyName}`;
+    notify(`${texts[reason]} Write the page with --proxy, or make a copy with the same frames and choose it:`, { command, file: "Choose another file" });
   }
 
   // --- Parts that are filled once
 
   fillLayers() {
-    for (const [name, title] of LAYERS) {
-      const box = checkbox(title, this.picture.layers[name], (isOn) => {
-        this.picture.layers[name] = isOn;
-        this.draw();
-      });
-      $("layers").append(box);
-    }
+    LAYERS.forEach(([name, title], index) => {
+      const button = element("button", "text", title);
+      button.dataset.key = index + 1;
+      button.setAttribute("aria-pressed", this.picture.layers[name]);
+      button.disabled = !this.hasLayer(name);
+      button.id = `layer-${name}`;
+      $("layers").insertBefore(button, $("layers").querySelector(".space"));
+    });
+    const lacking = [
+      ["landmarks", this.hasLayer("contours")],
+      ["head pose", this.hasLayer("axes")],
+    ];
+    const texts = lacking.filter(([, has]) => !has).map(([what]) => what);
+    this.lack = texts.length > 0 ? `Recorded without ${texts.join(" and ")}. For all that the engine measures, run with --set verbose=true.` : "";
+    if (this.people.ids.length === 0) this.lack = "No face in any frame";
+    $("lacks").textContent = this.lack;
+    $("lacks").hidden = this.lack === "";
   }
 
-  fillChannels() {
-    for (const name of this.record.channels.keys()) {
-      const box = checkbox(name, FIRST_CHANNELS.includes(name), (isOn) => (isOn ? this.openCurves([name]) : this.closeCurve(name)));
-      $("channels").append(box);
-    }
+  // True if the record has what a layer draws.
+  hasLayer(name) {
+    const { channels, header } = this.record;
+    const tests = {
+      contours: () => header.points.sets.some((set) => set.contours?.length),
+      mesh: () => header.points.sets.some((set) => set.mesh?.length),
+      points: () => header.points.sets.length > 0,
+      axes: () => channels.has("pose.yaw"),
+      gaze: () => channels.has("gaze.right.x"),
+    };
+    return tests[name]?.() ?? true;
   }
 
-  async openCurves(names) {
-    for (const name of names) {
-      const curve = new Curve(name, this.record, this.axis);
-      await curve.load();
-      this.curves.set(name, curve);
-      $("curves").append(curve.figure);
-      this.listenTrack(curve.track, curve);
-      curve.tell(this.place);
-    }
+  toggleLayer(name) {
+    if (!this.hasLayer(name)) return;
+    this.picture.layers[name] = !this.picture.layers[name];
+    $(`layer-${name}`).setAttribute("aria-pressed", this.picture.layers[name]);
+    this.draw();
+  }
+
+  // --- Curves
+
+  toggleCurve(name) {
+    if (this.curves.has(name)) this.closeCurve(name);
+    else this.openCurve(name).then(() => this.curves.get(name).track.scrollIntoView({ block: "nearest" }));
+  }
+
+  async openCurve(name) {
+    const actions = { close: () => this.closeCurve(name), peak: (curve) => this.showPeak(curve) };
+    const curve = new Curve(name, this.record, this.axis, this.people, actions);
+    this.curves.set(name, curve);
+    $("curves").append(curve.track);
+    this.values.press(name, true);
+    await curve.load();
+    this.listenTrack(curve.track, curve);
+    curve.tell(this.player.place);
     this.redrawTimeline();
+    this.saveAddress();
   }
 
   closeCurve(name) {
-    this.curves.get(name)?.figure.remove();
+    this.curves.get(name)?.track.remove();
     this.curves.delete(name);
+    this.values.press(name, false);
+    this.saveAddress();
   }
 
-  fillFindings() {
-    $("findings").hidden = this.findings.length === 0;
-    const rows = this.findings.map(({ first, last, face, text }) => {
-      const link = document.createElement("a");
-      link.textContent = first === last ? first : `${first}–${last}`;
-      link.href = `#frame=${first}`;
-      return tableRow([link, face ?? "", text]);
-    });
-    $("finding-rows").replaceChildren(...rows);
+  showPeak(curve) {
+    const place = curve.peak();
+    if (place !== null) this.player.show(place);
   }
 
   // Goes to the next finding in a direction, 1 or −1.
   showFinding(direction) {
-    const places = this.findings.map(({ place }) => place).filter((place) => direction * (place - this.place) > 0);
-    if (places.length) this.show(direction > 0 ? Math.min(...places) : Math.max(...places));
+    const { place } = this.player;
+    const places = this.findings.map((finding) => finding.place).filter((other) => direction * (other - place) > 0);
+    if (places.length) this.player.show(direction > 0 ? Math.min(...places) : Math.max(...places));
   }
 
-  followHash() {
-    const found = /^#frame=(\d+)$/.exec(location.hash);
-    if (found) this.showNumber(Number(found[1]));
-    return Boolean(found);
+  // --- The address, which has everything that a link should show
+
+  // Follows an address: what it lacks stays.
+  async follow(address) {
+    const { record, people, axis } = this;
+    const list = (name) => address.get(name).split(",").filter(Boolean);
+    const face = (id) => people.ids.indexOf(parseInt(id, 10));
+    const isKnown = (id) => face(id) >= 0;
+    if (address.has("curves")) {
+      const names = list("curves").filter((name) => record.channels.has(name));
+      for (const name of [...this.curves.keys()].filter((name) => !names.includes(name))) this.closeCurve(name);
+      await Promise.all(names.filter((name) => !this.curves.has(name)).map((name) => this.openCurve(name)));
+    }
+    if (address.has("names")) {
+      const pairs = list("names").filter(isKnown);
+      people.set({ names: new Map(pairs.map((pair) => [face(pair), pair.replace(/^\d+ /, "")])) });
+    }
+    if (address.has("hidden")) people.set({ hidden: new Set(list("hidden").filter(isKnown).map(face)) });
+    if (address.has("follow")) {
+      const followed = isKnown(address.get("follow")) ? face(address.get("follow")) : null;
+      people.set({ followed, selected: followed ?? people.selected });
+    }
+    if (address.has("range")) {
+      const [first, last] = address.get("range").split("-").map((number) => record.placeOf(Number(number)));
+      axis.set(first, last + 1);
+    }
+    if (address.has("frame")) this.showNumber(parseInt(address.get("frame"), 10));
+  }
+
+  get address() {
+    const { record, people, axis, player } = this;
+    const id = (face) => people.ids[face];
+    const address = new URLSearchParams({ frame: record.number[player.place] });
+    if (axis.to - axis.from < axis.frames) {
+      address.set("range", `${record.number[Math.floor(axis.from)]}-${record.number[Math.ceil(axis.to) - 1]}`);
+    }
+    address.set("curves", [...this.curves.keys()]);
+    if (people.hidden.size) address.set("hidden", [...people.hidden].map(id));
+    if (people.names.size) address.set("names", [...people.names].map(([face, name]) => `${id(face)} ${name.replaceAll(",", " ")}`));
+    if (people.followed !== null) address.set("follow", id(people.followed));
+    return `#${String(address).replaceAll("%2C", ",")}`;
+  }
+
+  saveAddress() {
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => history.replaceState(null, "", this.address), ADDRESS_DELAY);
   }
 
   // --- Events
 
   listen() {
-    const { axis } = this;
+    this.keys = new Map(this.actions().map(([key, name, text, action]) => [key, { name, text, action }]));
+    for (const { name, text } of this.keys.values()) $("keys").querySelector("dl").append(element("dt", "", name), element("dd", "", text));
+    for (const button of document.querySelectorAll("[data-key]")) {
+      const { name, text, action } = this.keys.get(button.dataset.key);
+      button.title = button.disabled && button.id.startsWith("layer-") ? this.lack || "The engine does not measure it" : `${text} (${name})`;
+      if (!button.textContent) button.setAttribute("aria-label", text);
+      button.addEventListener("click", action);
+    }
+    for (const button of document.querySelectorAll("[data-icon]")) setIcon(button, button.dataset.icon);
+    setIcon($("choose"), "folder");
     const press = (id, action) => $(id).addEventListener("click", action);
-    const middle = () => (axis.from + axis.to) / 2;
-    press("previous", () => this.step(-1));
-    press("next", () => this.step(1));
-    press("play", () => this.togglePlay());
-    press("zoom-in", () => axis.zoom(1 / 2, this.place));
-    press("zoom-out", () => axis.zoom(2, middle()));
-    press("zoom-all", () => axis.set(0, axis.frames));
-    press("earlier", () => axis.move(-0.8));
-    press("later", () => axis.move(0.8));
+    press("actual", () => this.view((picture) => picture.showActual()));
+    press("sound", () => this.toggleSound());
+    press("unit", () => this.toggleUnit());
+    press("add-curve", () => $("search").select());
+    press("copy-link", () => copy($("copy-link"), new URL(this.address, location.href).href));
+    press("copy-command", () => copy($("copy-command"), $("command").textContent));
+    press("copy-values", () => copy($("copy-values"), this.values.text(this.row)));
     $("frame").addEventListener("change", () => this.showNumber($("frame").valueAsNumber));
     $("speed").addEventListener("change", () => ($("video").playbackRate = Number($("speed").value)));
-    $("sound").addEventListener("change", () => ($("video").muted = !$("sound").checked));
     $("file").addEventListener("change", () => this.openFile($("file").files[0]));
-    $("filter").addEventListener("input", () => this.filterChannels($("filter").value.toLowerCase()));
-    axis.addEventListener("change", () => this.redrawTimeline());
-    window.addEventListener("hashchange", () => this.followHash());
-    window.addEventListener("resize", () => this.resize());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redrawTimeline());
+    $("search").addEventListener("input", () => this.values.filter($("search").value.toLowerCase()));
+    for (const id of ["choose", "notice-file"]) {
+      $(id).addEventListener("keydown", ({ key }) => (key === "Enter" || key === " ") && $("file").click());
+    }
+    this.people.addEventListener("change", () => this.onPeople());
+    // The page may have changed the address since then.
+    window.addEventListener("hashchange", ({ newURL }) => this.follow(new URLSearchParams(new URL(newURL).hash.slice(1))));
+    new ResizeObserver(() => this.resize()).observe($("screen"));
+    new ResizeObserver(() => this.redrawTimeline()).observe($("tracks"));
     document.addEventListener("keydown", (event) => this.onKey(event));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();
       this.openFile(event.dataTransfer.files[0]);
     });
-    this.listenTrack($("lanes"), null);
-    this.listenVideo();
+    this.listenPicture();
   }
 
-  listenVideo() {
-    const video = $("video");
-    const showPlay = () => ($("play").textContent = video.paused ? "Play" : "Pause");
-    for (const name of ["play", "pause"]) video.addEventListener(name, showPlay);
-    video.addEventListener("error", () => this.cannotPlay());
-    video.addEventListener("seeked", () => {
-      if (this.target !== null && this.sought !== this.target) this.seek();
-    });
+  onPeople() {
+    this.draw();
+    this.tellValues();
+    for (const curve of this.curves.values()) curve.tell(this.player.place);
+    this.redrawTimeline();
+    this.saveAddress();
   }
 
-  // A press on a track seeks, also while the pointer moves; over a curve, the values are told.
-  listenTrack(track, curve) {
-    const hover = track.querySelector(".hover");
-    const place = (event) => this.axis.placeAt(event.clientX - track.getBoundingClientRect().left, track.clientWidth);
-    track.addEventListener("pointerdown", (event) => {
-      track.setPointerCapture(event.pointerId);
-      this.show(place(event));
+  listenPlayer() {
+    const { player } = this;
+    player.addEventListener("place", () => this.onPlace());
+    player.addEventListener("target", () => {
+      this.axis.follow(player.target);
+      this.moveCursors();
     });
-    track.addEventListener("pointermove", (event) => {
-      if (event.buttons) return this.show(place(event));
-      if (!curve) return;
-      hover.hidden = false;
-      hover.style.transform = `translateX(${this.axis.x(place(event) + 0.5, track.clientWidth)}px)`;
-      curve.tell(place(event));
-    });
-    track.addEventListener("pointerleave", () => {
-      if (!curve) return;
-      hover.hidden = true;
-      curve.tell(this.place);
-    });
-    track.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey && !event.metaKey) return;
-        event.preventDefault();
-        this.axis.zoom(event.deltaY > 0 ? 1.25 : 0.8, place(event));
+    player.addEventListener("video", () => this.onVideo());
+    player.addEventListener("fail", ({ detail }) => this.onFail(detail));
+    player.addEventListener("play", () => setIcon($("play"), $("video").paused ? "play" : "pause"));
+  }
+
+  // Changes the view of the picture, which follows no face any more.
+  view(change) {
+    if (this.people.followed !== null) this.people.set({ followed: null });
+    change(this.picture);
+    this.draw();
+  }
+
+  listenPicture() {
+    const { picture } = this;
+    const hover = $("hover");
+    listenGestures($("picture"), {
+      click: () => this.player.togglePlay(),
+      drag: (x, y) => this.view(() => picture.move(x, y)),
+      zoom: (factor, point) => this.view(() => picture.zoom(factor, point)),
+      hover: (point) => {
+        const text = point && picture.nearest(point);
+        hover.hidden = !text;
+        hover.textContent = text ?? "";
       },
-      { passive: false },
-    );
+    });
   }
 
-  filterChannels(text) {
-    for (const box of $("channels").children) box.hidden = !box.textContent.toLowerCase().includes(text);
+  listenTimeline() {
+    this.axis.addEventListener("change", () => {
+      this.redrawTimeline();
+      this.saveAddress();
+    });
+    this.listenTrack($("ruler"), null);
+    this.listenTrack($("lanes"), null);
+    const splitter = $("splitter");
+    const height = () => $("timeline").getBoundingClientRect().height;
+    splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
+    splitter.addEventListener("pointermove", (event) => {
+      if (event.buttons) this.setTimelineHeight(height() + splitter.getBoundingClientRect().top - event.clientY);
+    });
+    splitter.addEventListener("keydown", ({ key }) => {
+      const step = { ArrowUp: 16, ArrowDown: -16 }[key];
+      if (step) this.setTimelineHeight(height() + step);
+    });
+  }
+
+  // Sets the height of the timeline, and remembers it. Without one, the style sheet decides.
+  setTimelineHeight(height) {
+    if (!height) return;
+    const most = Math.max(LEAST_TIMELINE, innerHeight - LEAST_REST);
+    const pixels = Math.round(Math.min(Math.max(height, LEAST_TIMELINE), most));
+    document.documentElement.style.setProperty("--timeline", `${pixels}px`);
+    keep("timeline", pixels);
+  }
+
+  // A press goes to a frame. The ruler scrubs, other tracks move; over a curve, its values are told.
+  listenTrack(track, curve) {
+    const { axis, player } = this;
+    const place = ({ x }) => axis.placeAt(x, track.clientWidth);
+    const isRuler = track.id === "ruler";
+    listenGestures(track, {
+      gutter: GUTTER,
+      click: (point) => point.x >= GUTTER && player.show(place(point)),
+      drag: (x, _, point) => {
+        if (isRuler) player.show(place(point));
+        else axis.move(-x / (track.clientWidth - GUTTER));
+      },
+      zoom: (factor, point) => axis.zoom(factor, place(point)),
+      hover: (point) => {
+        if (!curve) return;
+        curve.hover.hidden = !point || point.x < GUTTER;
+        if (point) curve.hover.style.transform = `translateX(${axis.x(place(point) + 0.5, track.clientWidth)}px)`;
+        curve.tell(point && point.x >= GUTTER ? place(point) : player.place);
+      },
+    });
+  }
+
+  toggleSound() {
+    const video = $("video");
+    video.muted = !video.muted;
+    setIcon($("sound"), video.muted ? "muted" : "sound");
+    $("sound").setAttribute("aria-pressed", !video.muted);
+  }
+
+  toggleUnit() {
+    this.ruler.unit = this.ruler.unit === "time" ? "frames" : "time";
+    $("unit").setAttribute("aria-pressed", this.ruler.unit === "time");
+    this.redrawTimeline();
+  }
+
+  // Keys with their names, what they do, and how.
+  actions() {
+    const { player, axis, record } = this;
+    const zoom = (factor) => axis.zoom(factor, player.place);
+    const layers = LAYERS.map(([name, title], index) => [`${index + 1}`, `${index + 1}`, `${title} on or off`, () => this.toggleLayer(name)]);
+    return [
+      [" ", "Space", "Play or pause", () => player.togglePlay()],
+      ["ArrowLeft", "Left", "Previous frame; with Shift, ten frames", ({ shiftKey }) => player.step(shiftKey ? -10 : -1)],
+      ["ArrowRight", "Right", "Next frame; with Shift, ten frames", ({ shiftKey }) => player.step(shiftKey ? 10 : 1)],
+      ["Home", "Home", "First frame", () => player.show(0)],
+      ["End", "End", "Last frame", () => player.show(record.frames - 1)],
+      ["g", "G", "Enter the number of a frame", () => $("frame").select()],
+      ["n", "N", "Next finding", () => this.showFinding(1)],
+      ["p", "P", "Previous finding", () => this.showFinding(-1)],
+      ...layers,
+      ["+", "+", "Zoom into the timeline", () => zoom(2)],
+      ["-", "−", "Zoom out of the timeline", () => zoom(1 / 2)],
+      ["0", "0", "Whole timeline", () => axis.set(0, axis.frames)],
+      ["PageUp", "Page up", "Earlier part of the timeline", () => axis.move(-0.8)],
+      ["PageDown", "Page down", "Later part of the timeline", () => axis.move(0.8)],
+      ["f", "F", "Fit the picture", () => this.view((picture) => picture.fit())],
+      ["?", "?", "Keys", () => $("keys").showModal()],
+    ];
   }
 
   onKey(event) {
     const { target, key } = event;
-    const isText = target.matches("select, input:not([type=checkbox]):not([type=file])");
-    if (isText || event.ctrlKey || event.metaKey || event.altKey) return;
-    // Buttons and links have keys of their own.
-    if (key === " " && target.matches("button, input, summary, a")) return;
-    const step = event.shiftKey ? 10 : 1;
-    const { axis, record } = this;
-    const actions = {
-      " ": () => this.togglePlay(),
-      ArrowLeft: () => this.step(-step),
-      ArrowRight: () => this.step(step),
-      Home: () => this.show(0),
-      End: () => this.show(record.frames - 1),
-      PageUp: () => axis.move(-0.8),
-      PageDown: () => axis.move(0.8),
-      g: () => $("frame").select(),
-      n: () => this.showFinding(1),
-      p: () => this.showFinding(-1),
-      "+": () => axis.zoom(1 / 2, this.place),
-      "-": () => axis.zoom(2, this.place),
-      0: () => axis.set(0, axis.frames),
-    };
-    const action = actions[key] ?? actions[key.toLowerCase()];
-    if (!action) return;
+    const isText = target.matches("select, input:not([type=file])");
+    if (isText || event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+    // Buttons have keys of their own.
+    if (key === " " && target.matches("button, [role=button], summary")) return;
+    if (target.id === "splitter" && key.startsWith("Arrow")) return;
+    const found = this.keys.get(key) ?? this.keys.get(key.toLowerCase());
+    if (!found) return;
     event.preventDefault();
-    action();
+    found.action(event);
   }
 }
 
-function tableRow(cells) {
-  const row = document.createElement("tr");
-  for (const content of cells) {
-    const cell = document.createElement("td");
-    cell.append(content);
-    row.append(cell);
-  }
-  return row;
-}
-
-function checkbox(title, isOn, onChange) {
-  const label = document.createElement("label");
-  const box = document.createElement("input");
-  box.type = "checkbox";
-  box.checked = isOn;
-  box.addEventListener("change", () => onChange(box.checked));
-  label.append(box, ` ${title}`);
-  return label;
-}
+// States of frames as the page writes them.
+const STATES = { tracked: "tracked", "no-face": "no face", skipped: "not analysed", gap: "missing in the stream", error: "analysis failed" };
 
 // True if a test of the browser succeeds.
 function works(test) {
@@ -528,15 +582,14 @@ function works(test) {
   }
 }
 
-// A message, with a command to copy; an empty one goes away.
-function notify(text, command = "") {
-  const notice = $("notice");
-  notice.hidden = text === "";
-  notice.textContent = text;
-  if (!command) return;
-  const code = document.createElement("code");
-  code.textContent = command;
-  notice.append(document.createElement("br"), code);
+// A message, with a command to copy and a way to choose a file; an empty one goes away.
+function notify(text, { command = "", file = "" } = {}) {
+  $("notice").hidden = text === "";
+  $("notice-text").textContent = text;
+  $("notice-command").hidden = command === "";
+  $("command").textContent = command;
+  $("notice-file").hidden = file === "";
+  $("notice-file").textContent = file;
 }
 
 // A name as a shell and ffmpeg read it.

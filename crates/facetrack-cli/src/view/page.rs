@@ -19,11 +19,18 @@ const STYLE: &str = include_str!("page.css");
 
 /// The program of the page of a record.
 const SCRIPT: &str = concat!(
+    include_str!("theme.js"),
+    include_str!("words.js"),
+    include_str!("icons.js"),
+    include_str!("gestures.js"),
     include_str!("decode.js"),
     include_str!("record.js"),
     include_str!("picture.js"),
     include_str!("timeline.js"),
     include_str!("curves.js"),
+    include_str!("people.js"),
+    include_str!("inspector.js"),
+    include_str!("player.js"),
     include_str!("page.js"),
 );
 

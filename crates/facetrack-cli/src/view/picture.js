@@ -1,13 +1,13 @@
 // Draws the picture of the video and the faces of the record.
 
+// Layers with their titles, and whether they are shown at first. Keys 1 to 7 switch them.
 const LAYERS = [
-  ["picture", "Picture", true],
   ["boxes", "Boxes", true],
   ["labels", "Labels", true],
-  ["points", "Points", false],
   ["contours", "Contours", true],
+  ["points", "Points", false],
   ["mesh", "Mesh", false],
-  ["pose", "Pose", true],
+  ["axes", "Axes", true],
   ["gaze", "Gaze", true],
 ];
 
@@ -22,8 +22,22 @@ const AXIS_LENGTH = 0.5;
 const GAZE_LENGTH = 4;
 const AXES = ["#d55e00", "#009e73", "#0072b2"];
 
-// Line width per side of the canvas.
-const LINE_WIDTH = 0.0025;
+// Width of lines, and the distance at which the pointer finds a point, in pixels of the page.
+const LINE_WIDTH = 1.5;
+const NEAR = 8;
+
+// Share of the height that a followed face has.
+const FOLLOWED = 0.45;
+
+const MAX_ZOOM = 40;
+
+// Zoom above which pixels of the video are seen as squares.
+const SQUARES = 4;
+
+// The ground around the picture, and the one of a frame without a picture. Colors are judged here, so
+// both are the same in every theme.
+const GROUND = "#4a4a4a";
+const EMPTY = "#6e6e6e";
 
 // The color of a face depends only on its id, as in facetrackoverlay.
 function colorOf(id, palette) {
@@ -32,12 +46,14 @@ function colorOf(id, palette) {
 
 class Picture {
   // `channels` are the values of the channels that are drawn, by name.
-  constructor(canvas, record, channels) {
+  constructor(canvas, record, channels, people) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.record = record;
     this.channels = channels;
+    this.people = people;
     this.layers = Object.fromEntries(LAYERS.map(([name, , isShown]) => [name, isShown]));
+    this.fit();
   }
 
   value(name, row) {
@@ -49,29 +65,114 @@ class Picture {
     return { x, y, width, height };
   }
 
-  // Sets the size of the canvas to the pixels that it has on the screen.
+  // --- The view: a zoom, where 1 fits, and the middle, as a share of the picture
+
   fit() {
-    const pixels = window.devicePixelRatio || 1;
-    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight].map((side) => Math.round(side * pixels));
-    if (this.canvas.width !== width) this.canvas.width = width;
-    if (this.canvas.height !== height) this.canvas.height = height;
+    this.view = { zoom: 1, x: 0.5, y: 0.5 };
   }
 
-  // Draws the frame at a place. `size` is the size that positions refer to.
-  draw(place, video, points, size) {
-    this.fit();
+  get pixels() {
+    return window.devicePixelRatio || 1;
+  }
+
+  // A pixel of the video is one of the screen.
+  showActual() {
+    this.view.zoom = 1 / this.fitted;
+  }
+
+  // Zooms around a point of the page.
+  zoom(factor, { x, y }) {
+    const { view, canvas, pixels } = this;
+    const zoom = Math.min(Math.max(view.zoom * factor, 1), MAX_ZOOM);
+    const share = 1 / view.zoom - 1 / zoom;
+    view.x += ((x * pixels - canvas.width / 2) / (this.size.width * this.size.aspect * this.fitted)) * share;
+    view.y += ((y * pixels - canvas.height / 2) / (this.size.height * this.fitted)) * share;
+    view.zoom = zoom;
+  }
+
+  move(x, y) {
+    this.view.x -= (x * this.pixels) / (this.size.width * this.scale[0]);
+    this.view.y -= (y * this.pixels) / (this.size.height * this.scale[1]);
+  }
+
+  // Shows the face of a row in the middle.
+  follow(row) {
+    const { x, y, width, height } = this.box(row);
+    const zoom = (FOLLOWED * this.canvas.height) / (height * this.fitted);
+    this.view = {
+      zoom: Math.min(Math.max(zoom, 1), MAX_ZOOM),
+      x: (x + width / 2) / this.size.width,
+      y: (y + height / 2) / this.size.height,
+    };
+  }
+
+  // Sets the size of the canvas to the pixels that it has on the screen. `size` is the size that
+  // positions refer to, with the aspect ratio of a pixel.
+  resize(size) {
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight].map((side) => Math.max(1, Math.round(side * this.pixels)));
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
+    this.size = size;
+    this.fitted = Math.min(width / (size.width * size.aspect), height / size.height);
+  }
+
+  // Sets the scale and the corner of the picture, which has no empty side that it need not have.
+  place() {
+    const { view, size, canvas, fitted } = this;
+    const scale = fitted * view.zoom;
+    this.scale = [scale * size.aspect, scale];
+    const sides = [size.width * this.scale[0], size.height * this.scale[1]];
+    const corner = (side, whole, middle) => {
+      if (side <= whole) return [(whole - side) / 2, 0.5];
+      const start = Math.min(Math.max(whole / 2 - middle * side, whole - side), 0);
+      return [start, (whole / 2 - start) / side];
+    };
+    const [left, x] = corner(sides[0], canvas.width, view.x);
+    const [top, y] = corner(sides[1], canvas.height, view.y);
+    Object.assign(view, { x, y });
+    this.corner = [left, top];
+    return sides;
+  }
+
+  // Draws the frame at a place.
+  draw(place, video, points) {
     const { context, canvas } = this;
+    const [width, height] = this.place();
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.fillStyle = "#000";
+    context.fillStyle = GROUND;
     context.fillRect(0, 0, canvas.width, canvas.height);
-    if (video && this.layers.picture) context.drawImage(video, 0, 0, canvas.width, canvas.height);
-    this.scale = [canvas.width / size.width, canvas.height / size.height];
-    this.line = Math.max(1.5, LINE_WIDTH * Math.max(canvas.width, canvas.height));
-    for (const row of this.record.rowsAt(place)) this.face(row, points?.get(row) ?? []);
+    context.fillStyle = EMPTY;
+    context.fillRect(...this.corner, width, height);
+    context.imageSmoothingEnabled = this.scale[1] < SQUARES * this.pixels;
+    if (video) context.drawImage(video, ...this.corner, width, height);
+    this.line = LINE_WIDTH * this.pixels;
+    this.points = points;
+    this.rows = this.record.rowsAt(place).filter((row) => this.people.isShown(this.record.rowId[row]));
+    for (const row of this.rows) this.face(row, points?.get(row) ?? []);
+    canvas.dataset.corner = this.corner;
+    canvas.dataset.scale = this.scale;
   }
 
   at(x, y) {
-    return [x * this.scale[0], y * this.scale[1]];
+    return [this.corner[0] + x * this.scale[0], this.corner[1] + y * this.scale[1]];
+  }
+
+  // Describes the point of a face that is near a point of the page.
+  nearest({ x, y }) {
+    let found = null;
+    let least = NEAR * this.pixels;
+    for (const row of this.rows ?? []) {
+      for (const { set, values } of this.points?.get(row) ?? []) {
+        for (let index = 0; index < set.count; index++) {
+          const [atX, atY] = this.at(values[2 * index], values[2 * index + 1]);
+          const away = Math.hypot(atX - x * this.pixels, atY - y * this.pixels);
+          if (away >= least) continue;
+          least = away;
+          found = `${this.people.name(this.record.rowId[row])} · ${set.name} ${index}: ${values[2 * index].toFixed(1)}, ${values[2 * index + 1].toFixed(1)} px`;
+        }
+      }
+    }
+    return found;
   }
 
   face(row, sets) {
@@ -85,7 +186,7 @@ class Picture {
     const box = this.box(row);
     if (this.layers.boxes) this.outline(box, this.record.rowKind[row], color);
     if (this.layers.gaze) this.gaze(row, sets);
-    if (this.layers.pose) this.pose(row, box, sets);
+    if (this.layers.axes) this.axes(row, box, sets);
     if (this.layers.labels) this.label(row, box);
   }
 
@@ -157,7 +258,7 @@ class Picture {
     });
   }
 
-  pose(row, box, sets) {
+  axes(row, box, sets) {
     const angles = ["yaw", "pitch", "roll"].map((name) => this.value(`pose.${name}`, row));
     if (angles.some(Number.isNaN)) return;
     const landmarks = sets.find(({ set }) => set.contours);
@@ -173,7 +274,7 @@ class Picture {
 
   label(row, { x, y }) {
     const score = this.value("confidence", row);
-    const words = [`${this.record.idOf(row)}`];
+    const words = [this.people.name(this.record.rowId[row])];
     if (this.record.rowKind[row] !== PRESENT) words.push(KINDS[this.record.rowKind[row]]);
     if (!Number.isNaN(score)) words.push(score.toFixed(2));
     const [left, top] = this.at(x, y);
@@ -182,7 +283,7 @@ class Picture {
   }
 
   textHeight() {
-    return Math.max(12 * (window.devicePixelRatio || 1), 6 * this.line);
+    return 12 * this.pixels;
   }
 
   // A text on a dark ground, with its corner at a point.

@@ -34,15 +34,15 @@ impl Points {
     /// Adds a face: the number of its sets, then of each set the index and the points.
     pub(crate) fn add(&mut self, id: u32, face: &Observation) {
         let sets = sets(face);
-        self.part.push(sets.len() as u64);
+        self.part.push(sets.len());
         for (set, points) in sets {
             let (index, _) = self.sets.insert_full(set);
-            self.part.push(index as u64);
+            self.part.push(index);
             let last = self.last.entry((id, index));
             let last = last.or_insert_with(|| vec![[0; 2]; set.count]);
             for (last, point) in iter::zip(last.as_flattened_mut(), points.as_flattened()) {
                 let point = quantised(*point, PIXEL);
-                self.part.push_signed(point - mem::replace(last, point));
+                self.part.push(point - mem::replace(last, point));
             }
         }
     }

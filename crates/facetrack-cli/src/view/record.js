@@ -3,6 +3,9 @@
 // Parts of the points that stay decoded.
 const PARTS_KEPT = 6;
 
+// Times of containers are rounded to milliseconds at most. In seconds.
+const ROUNDING = 0.002;
+
 const PRESENT = 0;
 const HELD = 1;
 const PREDICTED = 2;
@@ -34,9 +37,9 @@ class FaceRecord {
     let number = 0;
     let time = 0;
     for (let place = 0; place < this.frames; place++) {
-      this.number[place] = number += numbers.next();
-      this.time[place] = (time += times.nextSigned()) / 1e6;
-      const state = states.next();
+      this.number[place] = number += numbers[place];
+      this.time[place] = (time += times[place]) / 1e6;
+      const state = states[place];
       // The fourth bit is a cut.
       this.state.push(this.header.states[state % 8]);
       if (state >= 8) this.cuts.push(place);
@@ -51,9 +54,9 @@ class FaceRecord {
     this.rowKind = new Uint8Array(this.header.rows);
     let place = 0;
     for (let row = 0; row < this.header.rows; row++) {
-      this.rowPlace[row] = place += places.next();
-      this.rowId[row] = ids.next();
-      this.rowKind[row] = kinds[origins.next()];
+      this.rowPlace[row] = place += places[row];
+      this.rowId[row] = ids[row];
+      this.rowKind[row] = kinds[origins[row]];
       this.rowStart[place + 1] = row + 1;
     }
     for (let at = 1; at <= this.frames; at++) {
@@ -96,9 +99,8 @@ class FaceRecord {
     const values = new Float32Array(this.header.rows).fill(NaN);
     const last = new Float64Array(this.header.ids.length);
     for (let row = 0; row < values.length; row++) {
-      const number = numbers.next();
-      if (number === 0) continue;
-      values[row] = (last[this.rowId[row]] += signed(number - 1)) * channel.step;
+      if (numbers[row] == null) continue;
+      values[row] = (last[this.rowId[row]] += numbers[row]) * channel.step;
     }
     return values;
   }
@@ -120,14 +122,15 @@ class FaceRecord {
     const numbers = await numbersOf(`points-${part}`);
     const last = new Map();
     const points = new Map();
+    let at = 0;
     const end = this.rowStart[Math.min((part + 1) * frames, this.frames)];
     for (let row = this.rowStart[part * frames]; row < end; row++) {
       const faceSets = [];
-      for (let left = numbers.next(); left > 0; left--) {
-        const index = numbers.next();
+      for (let left = numbers[at++]; left > 0; left--) {
+        const index = numbers[at++];
         const key = `${this.rowId[row]} ${index}`;
         const before = last.get(key) ?? new Float32Array(2 * sets[index].count);
-        const values = before.map((value) => value + numbers.nextSigned() * step);
+        const values = before.map((value) => value + numbers[at++] * step);
         last.set(key, values);
         faceSets.push({ set: sets[index], values });
       }
@@ -136,27 +139,32 @@ class FaceRecord {
     return points;
   }
 
-  // The place of the frame that is nearest to a time in seconds.
+  // The place of the last frame that has begun at a time in seconds.
   placeAt(time) {
-    let low = 0;
-    let high = this.frames - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.time[middle] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && time - this.time[low - 1] < this.time[low] - time ? low - 1 : low;
+    return lastAtMost(this.time, time);
+  }
+
+  // The place of the frame whose beginning is nearest to a time.
+  placeNear(time) {
+    const place = this.placeAt(time);
+    const next = Math.min(place + 1, this.frames - 1);
+    return this.time[next] - time < time - this.time[place] ? next : place;
   }
 
   // The place of the frame with this number, or of the one before it.
   placeOf(number) {
-    let low = 0;
-    let high = this.frames - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.number[middle] <= number) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return lastAtMost(this.number, number);
   }
+}
+
+// The index of the last value that is at most `limit`, of values that increase; 0 if there is none.
+function lastAtMost(values, limit) {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (values[middle] <= limit) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }

@@ -121,7 +121,7 @@ impl Face {
         log: &mut Log,
     ) {
         if let Some(run) = self.missing.take() {
-            let text = format!("obj_{id} is missing between frames that have it.");
+            let text = format!("Face {id} is missing between frames that have it.");
             log.add(FindingKind::Missing, Some(id), run, text);
         }
         self.seen.last = at;
@@ -131,7 +131,7 @@ impl Face {
         }
         self.end_hold(id, log);
         if let Some(subject) = self.measured.jump(face, picture) {
-            let text = format!("{subject} of obj_{id} jumps from frame to frame.");
+            let text = format!("{subject} of face {id} jumps from frame to frame.");
             log.add(FindingKind::Jump, Some(id), Run::at(at), text);
         }
         self.end_limits(id, Some(face), log);
@@ -149,7 +149,10 @@ impl Face {
         self.end_limits(id, None, log);
         let duration = log.duration(self.seen);
         if self.is_new && self.missing.is_some() && duration < SHORT {
-            let text = format!("obj_{id} is seen for only {:.2} s.", duration.as_secs_f32());
+            let text = format!(
+                "Face {id} is seen for only {:.2} s.",
+                duration.as_secs_f32()
+            );
             log.add(FindingKind::Short, Some(id), self.seen, text);
         }
     }
@@ -162,7 +165,7 @@ impl Face {
         if duration >= LONG_HOLD {
             let seconds = duration.as_secs_f32();
             let text =
-                format!("obj_{id} is not measured for {seconds:.1} s, but held or predicted.");
+                format!("Face {id} is not measured for {seconds:.1} s, but held or predicted.");
             log.add(FindingKind::Held, Some(id), run, text);
         }
     }
@@ -184,7 +187,7 @@ impl Face {
             let duration = log.duration(run);
             if duration >= LONG_LIMIT {
                 let text = format!(
-                    "{name} of obj_{id} is at its limit for {:.1} s.",
+                    "{name} of face {id} is at its limit for {:.1} s.",
                     duration.as_secs_f32()
                 );
                 log.add(FindingKind::Limit, Some(id), run, text);

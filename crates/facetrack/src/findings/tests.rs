@@ -60,7 +60,19 @@ fn steady_faces_have_no_findings() {
         vec![face(1, way), face(2, 500.0 - way)]
     });
     assert_eq!(findings(&passing), []);
-    assert_eq!(findings(&frames(10, |_| Vec::new())), []);
+}
+
+#[test]
+fn a_track_without_any_face_is_a_finding() {
+    let empty = frames(10, |_| Vec::new());
+    assert_eq!(findings(&empty), [(FindingKind::NoFace, None, 1, 10)]);
+    assert_eq!(findings(&[]), [], "no frame");
+    let late = frames(10, |number| match number {
+        10 => vec![face(1, 100.0)],
+        _ => Vec::new(),
+    });
+    let kinds: Vec<_> = findings(&late).iter().map(|it| it.0).collect();
+    assert!(!kinds.contains(&FindingKind::NoFace));
 }
 
 #[test]
@@ -268,7 +280,7 @@ fn findings_describe_themselves() {
     assert_eq!(found.kind.to_string(), "id-change");
     assert_eq!(
         found.text,
-        "obj_1 ends, and obj_2 begins at the same place."
+        "Face 1 ends, and face 2 begins at the same place."
     );
 }
 
