@@ -18,7 +18,7 @@ const FOLDER: &str = "docs/pictures";
 const MOST_BYTES: u64 = 400_000;
 
 /// Maximum width of a picture on a page, px.
-const MOST_WIDTH: u32 = 800;
+const MOST_WIDTH: u32 = 1280;
 
 /// Minimum difference of a changed pixel, levels, and maximum share of such pixels caused by other
 /// processors, codecs and scalers.
