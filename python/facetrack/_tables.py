@@ -53,7 +53,7 @@ FRAME_COLUMNS = {
     **PLACE,
     "status": pa.string(),
     "faces": pa.int64(),
-    **{name: TYPES[key["type"]] for name, key in FRAME["properties"].items() if name not in FRAME["required"]},
+    **{name: TYPES[key.get("type", "string")] for name, key in FRAME["properties"].items() if name not in FRAME["required"]},
 }
 # Columns of every record. Others follow from its metadata.
 FACE_COLUMNS = {**PLACE, **{name: _type(name) for name in FACE["required"] if find_type(name) in TYPES}}

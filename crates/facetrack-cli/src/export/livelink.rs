@@ -147,7 +147,7 @@ impl Layout for LiveLink {
     }
 
     fn warning(&self) -> Option<&'static str> {
-        (!self.has_pose).then_some("it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with verbose=true, and with an engine that measures the pose")
+        (!self.has_pose).then_some("it has no head pose, so HeadYaw, HeadPitch and HeadRoll are 0. Record with an engine that measures the pose")
     }
 }
 
