@@ -258,7 +258,7 @@ def test_the_command_names_what_cannot_be_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     list(facetrack.run(clips(tmp_path / "in", 2), out=out, **SCRIPTED))
     path = tmp_path / "faces.parquet"
-    facetrack.write_index(path, out)
+    facetrack.write_index(tmp_path / "videos.parquet", out, faces=path)
     older = path.read_bytes()
     (out / "clip1.json").unlink()
     assert f"{out / 'clip1.json'}: No such file" in command(out, "--faces", path)
