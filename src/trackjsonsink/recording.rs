@@ -185,7 +185,7 @@ impl Recording {
             Err(_) if is_gap => FrameRecord::empty(FrameStatus::Gap, pts),
             Err(_) => FrameRecord::empty(FrameStatus::Skipped, pts),
         })?;
-        // Gap buffers are not analysed.
+        // A gap may have no picture, so that nothing was analysed.
         let is_absent = report == Err(MetaError::Absent);
         Ok(!(is_absent && is_gap) && self.missing_meta.count(!is_absent))
     }

@@ -140,8 +140,8 @@ fn picture_of(face: &Decoded, picture: usize) -> (Vec<u8>, [usize; 2]) {
     (pixels, [width, height])
 }
 
-/// The smallest covered part of the face while it is lost, and the number of lost frames in which it
-/// is found nevertheless. Each picture is in `repeats` frames.
+/// Returns the smallest covered part of the lost face, and the number of frames in which it is found
+/// although it should be lost. Each picture is in `repeats` frames.
 fn cover(face: &Decoded, repeats: usize) -> (f64, usize) {
     let mut harness = Harness::new_parse("facetrack engine=opencv-yunet ! facetrackblur mode=fill");
     let (_, [width, height]) = picture_of(face, 0);

@@ -235,7 +235,7 @@ fn known<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a KnownFile> {
 }
 
 /// Fetches `file` unless it is in place: tries the sources in order until one provides the right
-/// bytes, except those of `unreachable` servers. Returns true if it is in place afterwards.
+/// bytes, and skips sources on `unreachable` servers. Returns true if it is in place afterwards.
 fn ensure(
     store: &Store,
     file: &KnownFile,

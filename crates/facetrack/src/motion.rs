@@ -23,9 +23,9 @@ const MIN_TIME: Duration = Duration::from_millis(30);
 /// should have for a face to be tracked.
 const MAX_REPEATED: Duration = Duration::from_millis(500);
 
-/// Speeds that a face which is not measured any more may have, in sizes of its box per second: at
-/// least, and if its velocity was never measured. A person who walks past a camera moves by one to two
-/// sizes of the face per second; the camera may turn, too. Our choice.
+/// Speeds of a face that is not measured any more, in sizes of its box per second: the minimum, and the
+/// speed if its velocity was never measured. Our choice: people who walk past a camera are faster, but a
+/// face that is found once by mistake should not soon cover the whole picture.
 const LEAST_SPEED: f32 = 0.5;
 const UNKNOWN_SPEED: f32 = 2.0;
 
@@ -226,7 +226,7 @@ impl Motion {
         self
     }
 
-    /// The motion as if the last measurement had been at `time`, after the clock began anew.
+    /// The motion after a restart of the clock, as if the last measurement had been at `time`.
     pub(crate) fn restarted(mut self, time: Duration) -> Self {
         (self.last.time, self.base.time, self.speed.since) = (time, time, time);
         self

@@ -89,9 +89,9 @@ pub enum Cover {
     Regions(Vec<Region>),
 }
 
-/// Distance, relative to the smaller side of the box, by which an earlier box may exceed the next one.
-/// If it exceeds it by more, the face has jumped or shrunk, and its earlier area stays covered for the
-/// hold. It is the default margin, up to which the earlier area is covered anyway.
+/// Maximum distance by which a box may exceed the next box of its face, relative to the smaller side of
+/// the next box. Beyond it, the face has jumped or shrunk, and its earlier area stays covered for the
+/// hold. The default margin covers this distance anyway.
 const JUMP: f32 = 0.25;
 
 /// A face that is being covered, by its id and its number among the faces of a frame that have this
@@ -116,7 +116,7 @@ pub struct Redactor {
     /// Earlier areas of faces that have jumped or shrunk.
     left: Vec<Known>,
     pictures: PictureClock,
-    /// True if the times of the known faces are those of the stream before.
+    /// True if the known faces are from the stream before, whose clock was another one.
     is_restarted: bool,
 }
 

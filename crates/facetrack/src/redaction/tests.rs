@@ -240,7 +240,7 @@ fn all_faces_of_one_id_are_covered_and_held() {
     }
 }
 
-/// The boxes that cover these reports, of which the last one is 200 ms after the others.
+/// The boxes that cover the last of these reports. It comes 200 ms later than the rhythm of the others.
 fn last_cover(redactor: &mut Redactor, reports: &[FrameReport]) -> Vec<Rect> {
     let mut covered = Vec::new();
     for (index, report) in reports.iter().enumerate() {

@@ -11,8 +11,8 @@ use crate::motion::Motion;
 use crate::observation::{Observation, Origin};
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
-/// Number of frames after the first one with a face in which its speed is measured: half a second at
-/// 24 frames per second. Our choice.
+/// Number of frames in which the speed of a face is measured after its first frame. Our choice: half a
+/// second at 24 frames per second.
 const MOTION_FRAMES: usize = 12;
 
 /// Frames per second of a record without times and rate.
