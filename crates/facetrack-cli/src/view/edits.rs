@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Maximum size of a movie box. Our choice: that of a day of video is smaller.
+/// Maximum size of a movie box that is read. Our choice: a day of video has a smaller one.
 const MAX_SIZE: u64 = 1 << 28;
 
 /// Boxes with a length of 32 or 64 bits before their content (ISO/IEC 14496-12, 4.2).
@@ -41,7 +41,11 @@ fn movie(mut file: File) -> io::Result<Option<Vec<u8>>> {
             file.take(left.min(MAX_SIZE)).read_to_end(&mut movie)?;
             return Ok(Some(movie));
         }
-        file.seek(SeekFrom::Current(left.cast_signed()))?;
+        // Only forwards: a damaged file must not lead back to a box that was read.
+        let Ok(left) = i64::try_from(left) else {
+            return Ok(None);
+        };
+        file.seek(SeekFrom::Current(left))?;
     }
 }
 
@@ -135,6 +139,16 @@ mod tests {
             (file(b"soun", &[6000], 0), false),
             (file(b"vide", &[6000], 0)[..200].to_vec(), false),
             (b"no video".to_vec(), false),
+            // The second box ends where the first one begins.
+            (
+                [
+                    &boxed(b"free", b"")[..],
+                    b"\0\0\0\x01free",
+                    &(-8_i64).to_be_bytes(),
+                ]
+                .concat(),
+                false,
+            ),
             (Vec::new(), false),
         ] {
             std::fs::write(&path, &content).unwrap();
