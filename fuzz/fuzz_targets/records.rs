@@ -71,6 +71,7 @@ fn written(reports: &[(Option<u64>, FrameReport)]) -> Vec<u8> {
             status: report.status,
             cut: report.cut,
             repeated: report.repeated,
+            search: report.search,
             faces: &report.faces,
             size: Some((report.width, report.height)),
             engine: Some(&report.source.engine),
