@@ -11,5 +11,6 @@ if [ -n "$found" ]; then
     exit
 fi
 tools=$(cd "$(dirname "$0")/.." && pwd)/.cache/cargo-tools
-[ -x "$tools/bin/$program" ] || cargo install --locked --root "$tools" --version "$2" "$1" >&2
+# It runs for seconds, so it is built without optimisations, which takes half as long.
+[ -x "$tools/bin/$program" ] || cargo install --debug --locked --root "$tools" --version "$2" "$1" >&2
 echo "$tools/bin"
