@@ -15,7 +15,8 @@
  * found. #GstFaceTrackBlur:unknown turns this off. If a frame cannot be written to, or the record
  * that trackjsonload replays may be of another video, the stream ends with an error.
  *
- * Pictures, places and data of unknown content are removed from the tags of the stream.
+ * Pictures, places and data of unknown content are removed from the tags of the stream, and tables
+ * of contents are removed as a whole.
  *
  * The element accepts the same formats as facetrackoverlay, and changes frames in place. Frames in
  * which nothing is covered pass unchanged and without a copy. Each covered area is marked with a
@@ -40,6 +41,7 @@
  * Blurs a scripted face, without any model, and saves a picture.
  */
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
@@ -149,6 +151,8 @@ fn report(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<FrameReport, Meta
 pub struct FaceTrackBlur {
     options: Mutex<Options<BlurSettings>>,
     state: Mutex<State>,
+    /// True if the next flush belongs to a seek.
+    is_sought: AtomicBool,
 }
 
 impl FaceTrackBlur {
@@ -277,14 +281,30 @@ impl BaseTransformImpl for FaceTrackBlur {
                 gst::EventType::StreamStart => state.restart(),
                 gst::EventType::FlushStop => {
                     state.restart();
-                    state.redactor = Redactor::default();
+                    // After any other flush, the picture goes on where it was, as that of a camera.
+                    if self.is_sought.swap(false, Ordering::Relaxed) {
+                        state.redactor = Redactor::default();
+                    }
                 }
                 _ => (),
             }
             state.warnings.handle(&event)
         };
         self.warn(warning);
-        self.parent_sink_event(tags::without_pictures_and_places(event))
+        tags::without_pictures_and_places(event).is_none_or(|event| self.parent_sink_event(event))
+    }
+
+    fn src_event(&self, event: gst::Event) -> bool {
+        let is_seek = event.type_() == gst::EventType::Seek;
+        // Set first, because the flush may arrive before the call returns.
+        if is_seek {
+            self.is_sought.store(true, Ordering::Relaxed);
+        }
+        let is_done = self.parent_src_event(event);
+        if is_seek && !is_done {
+            self.is_sought.store(false, Ordering::Relaxed);
+        }
+        is_done
     }
 
     fn propose_allocation(

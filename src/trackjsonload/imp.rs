@@ -116,6 +116,11 @@ impl TrackJsonLoad {
         let source = Source::before(self.obj().sink_pad(), &orientation);
         let mut warning = None;
         self.with(|replaying| warning = replaying.check(source));
+        self.warn(warning);
+    }
+
+    /// Posts a warning. The caller holds no lock.
+    fn warn(&self, warning: Option<String>) {
         if let Some(warning) = warning {
             gst::element_imp_warning!(self, StreamError::Failed, ("{warning}"));
         }
@@ -276,7 +281,9 @@ impl BaseTransformImpl for TrackJsonLoad {
         let mut state = lock(&self.state);
         let replaying = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let attached = replaying.attach(buffer, &segment);
+        let warning = replaying.take_warning();
         drop(state);
+        self.warn(warning);
         let counter = match attached {
             Ok(true) => &self.matched,
             Ok(false) => &self.unmatched,

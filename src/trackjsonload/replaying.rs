@@ -92,6 +92,8 @@ pub(super) struct Replaying {
     on_mismatch: OnMismatch,
     /// True if the video that is played differs from the one of the record.
     is_other_video: bool,
+    /// A difference that was found in a frame, until it is reported.
+    found: Option<Difference>,
     /// True if it comes from the same file.
     is_same_file: bool,
     /// True if frames come in their order and all of them.
@@ -132,6 +134,7 @@ impl Replaying {
             match_by: settings.match_by,
             on_mismatch: settings.on_mismatch,
             is_other_video: false,
+            found: None,
             is_same_file: false,
             is_in_order: true,
             is_unchecked: true,
@@ -209,9 +212,18 @@ impl Replaying {
             difference = difference.or_else(|| recorded.rate_difference(&played));
         }
         self.is_other_video = difference.is_some();
-        let path = self.path.display();
-        let remedy = difference.as_ref().map(remedy)?;
-        difference.map(|it| format!("{path} may be a record of another video: {it}. {remedy}"))
+        difference.map(|it| self.warning(&it))
+    }
+
+    /// A warning about the difference that was found in the last frame, if one was found.
+    pub(super) fn take_warning(&mut self) -> Option<String> {
+        let difference = self.found.take()?;
+        Some(self.warning(&difference))
+    }
+
+    fn warning(&self, difference: &Difference) -> String {
+        let (path, remedy) = (self.path.display(), remedy(difference));
+        format!("{path} may be a record of another video: {difference}. {remedy}")
     }
 
     /// Begins a segment. Only the segment of a seek changes the position in the record; other
@@ -274,21 +286,49 @@ impl Replaying {
             Times::Stream(start) => self.time(buffer, start),
         };
         let is_cut = std::mem::take(&mut self.is_first) && is_at_start(buffer, segment);
-        let place = self.place(number, time);
-        let Some(place) = place.or_else(|| self.shown(time.filter(|_| is_cut)?, buffer)) else {
+        let same = self.place(number, time);
+        let Some(place) = same.or_else(|| self.shown(time.filter(|_| is_cut)?, buffer)) else {
             return Ok(None);
         };
+        let times = time.zip(self.replay.time(place)).filter(|_| same.is_some());
+        let is_of_another_frame = times.is_some_and(|times| self.check_times(times));
         let size = (self.video.width, self.video.height);
         let report = self.look_ahead.report(&mut self.replay, place, size);
         let mut report =
             report.map_err(|error| ReplayingError::Content(self.path.clone(), error))?;
-        if let Some(report) = &mut report
-            && self.is_other_video
-            && self.on_mismatch == OnMismatch::Warn
-        {
-            report.search = SearchExtent::OtherVideo;
+        if let Some(report) = &mut report {
+            let extent = if self.is_other_video && self.on_mismatch == OnMismatch::Warn {
+                SearchExtent::OtherVideo
+            } else if is_of_another_frame {
+                SearchExtent::None
+            } else {
+                SearchExtent::Whole
+            };
+            report.search = report.search.max(extent);
         }
         Ok(report)
+    }
+
+    /// Compares the times of a frame and of its recorded frame, ns. Returns true if they are further
+    /// from each other than frames are, so that another frame was analysed.
+    ///
+    /// In the recorded file, frames that are matched by number have the recorded times. Otherwise
+    /// frames are missing, and the numbers are those of other frames.
+    fn check_times(&mut self, (played, recorded): (u64, u64)) -> bool {
+        let distance = played.abs_diff(recorded);
+        if self.match_by == MatchBy::Frame {
+            if self.is_same_file && !self.is_other_video && distance > self.tolerance.max(ROUNDING)
+            {
+                self.is_other_video = true;
+                self.found = Some(Difference::Number {
+                    recorded: Duration::from_nanos(recorded),
+                    played: Duration::from_nanos(played),
+                });
+            }
+            return false;
+        }
+        let period = self.replay.fps().map(|fps| (1e9 / fps) as u64);
+        period.is_some_and(|period| distance > period)
     }
 
     /// Time of a frame in a record whose times count from the stream time `start`, ns.
@@ -358,6 +398,9 @@ fn remedy(difference: &Difference) -> &'static str {
         }
         Difference::Size { .. } | Difference::Pixels { .. } => {
             "Remove elements that scale, crop or turn the frames, or record the file again"
+        }
+        Difference::Number { .. } => {
+            "Set match=pts, or play the video as in the pipeline that recorded the file"
         }
         _ => "Set location to the record of this video, or record it again",
     }

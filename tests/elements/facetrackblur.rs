@@ -304,22 +304,35 @@ fn pictures_of_gaps_are_covered() {
 }
 
 #[test]
-fn a_flush_begins_anew_and_a_stream_continues() {
+fn a_seek_forgets_lost_faces_and_another_flush_or_stream_does_not() {
     let known = report(vec![boxed()]);
-    let mut stream = Stream::filling("unknown=pass");
-    let mut after = |begin: &dyn Fn(&mut Harness), want| {
+    let after = |begin: &dyn Fn(&mut Harness), want| {
+        let mut stream = Stream::filling("unknown=pass");
         assert_eq!(stream.blackened(Some(&known), 0), BOX);
         assert_eq!(stream.blackened(None, 40), GROWN);
         begin(&mut stream.harness);
         let buffer = stream.push(gst::Buffer::from_mut_slice(vec![GREY; WHOLE * 3]));
         assert_eq!(black_pixels(&buffer), want);
-        stream.harness.set_src_caps(caps("RGB", WIDTH, HEIGHT));
     };
     let segment = gst::FormattedSegment::<gst::ClockTime>::new();
-    let seek = |harness: &mut Harness| {
+    let flush = |harness: &mut Harness| {
         assert!(harness.push_event(gst::event::FlushStart::new()));
         assert!(harness.push_event(gst::event::FlushStop::new(true)));
         assert!(harness.push_event(gst::event::Segment::new(&segment)));
+    };
+    after(&flush, BOX);
+    let seek = |harness: &mut Harness| {
+        let flags = gst::SeekFlags::FLUSH;
+        let start = gst::ClockTime::ZERO;
+        assert!(harness.push_upstream_event(gst::event::Seek::new(
+            1.0,
+            flags,
+            gst::SeekType::Set,
+            start,
+            gst::SeekType::None,
+            gst::ClockTime::NONE,
+        )));
+        flush(harness);
     };
     after(&seek, 0);
     let restart = |harness: &mut Harness| {

@@ -398,6 +398,24 @@ fn the_tolerance_is_how_far_times_may_differ() {
 }
 
 #[test]
+fn faces_of_a_frame_that_is_further_than_a_period_were_not_searched_here() {
+    let recorded = Recorded::ten("");
+    let mut load = Load::with(&recorded, |element| {
+        element.set_property("tolerance", 60_000u32);
+    });
+    for (ms, want) in [
+        (0, SearchExtent::Whole),
+        (360, SearchExtent::Whole),
+        (400, SearchExtent::Whole),
+        (401, SearchExtent::None),
+        (20_000, SearchExtent::None),
+    ] {
+        let report = load.report(at(Some(ms * MS))).expect("a record");
+        assert_eq!(report.search, want, "{ms}");
+    }
+}
+
+#[test]
 fn frames_are_counted_where_that_is_asked_for() {
     let recorded = Recorded::ten("");
     assert_eq!(Load::new(&recorded).numbers(&[0, 20]), [Some(1), None]);

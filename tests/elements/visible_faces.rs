@@ -444,12 +444,8 @@ fn a_record_over_another_video_is_reported_and_refused_by_the_blur() {
     assert!(seen.warnings[0].contains("no FaceTrackMeta"), "{seen:?}");
 }
 
-/// Time and left edge of the first face of each frame that a pipeline yields, without those before
-/// `from`.
-fn edges(line: &str, from: gst::ClockTime) -> Vec<(gst::ClockTime, f32)> {
-    let line = format!("{line} ! appsink name=out sync=false");
-    let pipeline = gst::parse::launch(&line).expect("a pipeline");
-    let pipeline: gst::Pipeline = pipeline.downcast().expect("several elements");
+/// Drops the frames before a time at the element `drop`.
+fn drop_before(pipeline: &gst::Pipeline, from: gst::ClockTime) {
     let dropping = pipeline.by_name("drop").expect("the element");
     let pad = dropping.static_pad("src").expect("a pad");
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| match &info.data {
@@ -458,6 +454,15 @@ fn edges(line: &str, from: gst::ClockTime) -> Vec<(gst::ClockTime, f32)> {
         }
         _ => gst::PadProbeReturn::Ok,
     });
+}
+
+/// Time and left edge of the first face of each frame that a pipeline yields, without those before
+/// `from`.
+fn edges(line: &str, from: gst::ClockTime) -> Vec<(gst::ClockTime, f32)> {
+    let line = format!("{line} ! appsink name=out sync=false");
+    let pipeline = gst::parse::launch(&line).expect("a pipeline");
+    let pipeline: gst::Pipeline = pipeline.downcast().expect("several elements");
+    drop_before(&pipeline, from);
     let out = pipeline.by_name("out").expect("the sink");
     let out: gst_app::AppSink = out.downcast().expect("an appsink");
     pipeline.set_state(gst::State::Playing).expect("it plays");
@@ -494,6 +499,37 @@ fn missing_first_frames_do_not_shift_the_faces_of_the_others() {
     let all = edges(&line, gst::ClockTime::ZERO);
     let late = edges(&line, all[12].0);
     assert_eq!(late, all[12..]);
+
+    // Numbers are those of other frames then.
+    let blur =
+        "facetrackblur ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=out sync=false";
+    let line = format!("{line} match=frame ! {blur}");
+    let seen = play_with(&line, &[], |_| ());
+    assert_eq!((seen.frames, &seen.error), (30, &None), "{seen:?}");
+    let seen = play_with(&line, &[], |pipeline| drop_before(pipeline, all[12].0));
+    assert!(seen.frames == 0 && seen.error.is_some(), "{seen:?}");
+    let is_reported = seen.warnings.iter().any(|it| it.contains("match=pts"));
+    assert!(is_reported, "{seen:?}");
+}
+
+fn names_of(tags: &gst::TagListRef) -> Vec<String> {
+    let names = tags.iter_generic().map(|(name, _)| name.to_string());
+    names.collect()
+}
+
+/// The names of the tags in an event.
+fn tags_in(event: &gst::EventRef) -> Vec<String> {
+    let of_stream = |stream: gst::Stream| stream.tags().map_or(Vec::new(), |tags| names_of(&tags));
+    match event.view() {
+        gst::EventView::Tag(tags) => names_of(tags.tag()),
+        gst::EventView::Toc(_) => vec!["toc".to_owned()],
+        gst::EventView::StreamStart(start) => start.stream().map_or(Vec::new(), of_stream),
+        gst::EventView::StreamCollection(streams) => {
+            let streams = streams.stream_collection();
+            streams.iter().flat_map(of_stream).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The names of the tags that reach the end of a pipeline.
@@ -517,11 +553,25 @@ fn tags_after(elements: &str) -> Vec<String> {
     list.add::<gst::tags::GeoLocationLongitude>(&13.4, gst::TagMergeMode::Append);
     list.add::<gst::tags::GeoLocationCity>(&"Berlin", gst::TagMergeMode::Append);
     list.add::<gst::tags::Title>(&"a title", gst::TagMergeMode::Append);
-    let event = gst::event::Tag::new(tags);
+    let kind = gst::StreamType::VIDEO;
+    let stream = gst::Stream::new(Some("video"), None, kind, gst::StreamFlags::empty());
+    stream.set_tags(Some(&tags));
+    let streams = gst::StreamCollection::builder(None).stream(stream.clone());
+    let toc = gst::Toc::new(gst::TocScope::Global);
+    let events = [
+        gst::event::StreamStart::builder("video")
+            .stream(stream)
+            .build(),
+        gst::event::StreamCollection::new(&streams.build()),
+        gst::event::Toc::new(&toc, false),
+        gst::event::Tag::new(tags),
+    ];
     let sent = std::sync::atomic::AtomicBool::new(false);
     pad.add_probe(gst::PadProbeType::BUFFER, move |pad, _| {
         if !sent.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            pad.push_event(event.clone());
+            for event in &events {
+                pad.push_event(event.clone());
+            }
         }
         gst::PadProbeReturn::Ok
     });
@@ -529,10 +579,8 @@ fn tags_after(elements: &str) -> Vec<String> {
     let sink = end.static_pad("sink").expect("a pad");
     let (sender, received) = std::sync::mpsc::channel();
     sink.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, move |_, info| {
-        if let Some(gst::PadProbeData::Event(event)) = &info.data
-            && let gst::EventView::Tag(tags) = event.view()
-        {
-            let names = tags.tag().iter_generic().map(|(name, _)| name.to_string());
+        if let Some(gst::PadProbeData::Event(event)) = &info.data {
+            let names = tags_in(event).into_iter();
             names.for_each(|name| sender.send(name).expect("it is read"));
         }
         gst::PadProbeReturn::Ok
@@ -547,5 +595,9 @@ fn tags_after(elements: &str) -> Vec<String> {
 fn tags_keep_neither_pictures_nor_places() {
     let names = tags_after("facetrack engine=scripted ! facetrackblur");
     assert_eq!(names, ["title"]);
-    assert!(tags_after("identity").len() > 6);
+    let all = tags_after("identity");
+    assert!(
+        all.len() > 3 * 6 && all.contains(&"toc".to_owned()),
+        "{all:?}"
+    );
 }

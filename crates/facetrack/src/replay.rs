@@ -139,6 +139,11 @@ impl<S: Read + Seek> Replay<S> {
         entries.map(|entry| (entry.number, entry.pts))
     }
 
+    /// Time of the frame at a place in this order, ns; `None` if it has none.
+    pub fn time(&self, place: usize) -> Option<u64> {
+        self.index.entries.get(place)?.pts
+    }
+
     /// The line that a broken end has cut off, from 1; the frames before it are whole.
     pub fn cut_line(&self) -> Option<u64> {
         match self.index.end {

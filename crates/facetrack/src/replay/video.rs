@@ -74,6 +74,14 @@ pub enum Difference {
         /// Frames per second of the video that is played.
         played: f64,
     },
+    /// A frame with the same number has another time.
+    #[error("its frame at {:.3} s has the number of the frame here at {:.3} s: frames are missing", .recorded.as_secs_f64(), .played.as_secs_f64())]
+    Number {
+        /// Time of the recorded frame.
+        recorded: Duration,
+        /// Time of the frame that is played.
+        played: Duration,
+    },
     /// The record is longer than the video.
     #[error("it has {:.1} s of video, but this one has only {:.1} s", .recorded.as_secs_f64(), .played.as_secs_f64())]
     Duration {
