@@ -128,10 +128,7 @@ impl FaceTrackMeta {
         times: &[TrackTimes],
     ) -> Result<(), glib::BoolError> {
         Self::register();
-        if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
-            let pieces = earlier.structure().get(ANALYTICS_PIECES).ok();
-            remove(buffer, pieces);
-        }
+        Self::detach(buffer);
         let canvas = Canvas::new(report, frame);
         let times = complete(times, buffer, report);
         let (numbers, pieces) = analytics::add(buffer, report, canvas, &times)?;
@@ -146,6 +143,14 @@ impl FaceTrackMeta {
             region::add(buffer, face, number, canvas, &report.source.engine);
         }
         Ok(())
+    }
+
+    /// Removes the report from a buffer, if it has one.
+    pub fn detach(buffer: &mut gst::BufferRef) {
+        if let Ok(earlier) = CustomMeta::from_buffer(buffer, Self::NAME) {
+            let pieces = earlier.structure().get(ANALYTICS_PIECES).ok();
+            remove(buffer, pieces);
+        }
     }
 
     /// The report on a buffer, in pixels of the analysed frame; `None` if there is no readable

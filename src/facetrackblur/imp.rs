@@ -41,7 +41,6 @@
  * Blurs a scripted face, without any model, and saves a picture.
  */
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
@@ -79,6 +78,8 @@ struct State {
     /// True if a frame had none since this was last reported.
     has_absent: bool,
     warnings: Warnings,
+    /// Rate of the segment.
+    rate: f64,
 }
 
 impl State {
@@ -88,6 +89,18 @@ impl State {
         self.clock.reset();
         (self.has_report, self.has_absent) = (false, false);
         self.redactor.restart();
+    }
+
+    /// Takes the rate of a segment. Times in the video have another scale if it differs from the one
+    /// before.
+    fn take_rate(&mut self, event: &gst::Event) {
+        let gst::EventView::Segment(segment) = event.view() else {
+            return;
+        };
+        let rate = segment.segment().rate().abs();
+        if std::mem::replace(&mut self.rate, rate) != rate {
+            self.restart();
+        }
     }
 
     /// Covers the faces in the frame of a buffer. Returns the reason why the frame may show other
@@ -145,14 +158,14 @@ fn report(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<FrameReport, Meta
 
 /// The element.
 ///
-/// Lock order: `state`, which belongs to the streaming thread, then `options`, which is held only
-/// for a copy.
+/// Lock order: `state`, which belongs to the streaming thread, then `options` and `seek`, which are held
+/// only for a copy.
 #[derive(Default)]
 pub struct FaceTrackBlur {
     options: Mutex<Options<BlurSettings>>,
     state: Mutex<State>,
-    /// True if the next flush belongs to a seek.
-    is_sought: AtomicBool,
+    /// Sequence number of the last seek, which its flush has, too.
+    seek: Mutex<Option<gst::Seqnum>>,
 }
 
 impl FaceTrackBlur {
@@ -282,10 +295,11 @@ impl BaseTransformImpl for FaceTrackBlur {
                 gst::EventType::FlushStop => {
                     state.restart();
                     // After any other flush, the picture goes on where it was, as that of a camera.
-                    if self.is_sought.swap(false, Ordering::Relaxed) {
+                    if *lock(&self.seek) == Some(event.seqnum()) {
                         state.redactor = Redactor::default();
                     }
                 }
+                gst::EventType::Segment => state.take_rate(&event),
                 _ => (),
             }
             state.warnings.handle(&event)
@@ -295,16 +309,11 @@ impl BaseTransformImpl for FaceTrackBlur {
     }
 
     fn src_event(&self, event: gst::Event) -> bool {
-        let is_seek = event.type_() == gst::EventType::Seek;
         // Set first, because the flush may arrive before the call returns.
-        if is_seek {
-            self.is_sought.store(true, Ordering::Relaxed);
+        if event.type_() == gst::EventType::Seek {
+            *lock(&self.seek) = Some(event.seqnum());
         }
-        let is_done = self.parent_src_event(event);
-        if is_seek && !is_done {
-            self.is_sought.store(false, Ordering::Relaxed);
-        }
-        is_done
+        self.parent_src_event(event)
     }
 
     fn propose_allocation(

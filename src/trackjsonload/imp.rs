@@ -21,8 +21,8 @@
  * including missing frames that the record counts. After seeking, they are counted from the target
  * of the seek, at the frame rate of the record. This needs a record that begins with the stream; a
  * record that begins at a seek position can only be matched by time. Metadata of an earlier
- * analysis is replaced. A buffer without a recorded frame passes unchanged. If many
- * buffers have none, a warning is posted at the end.
+ * analysis is replaced, and removed from a buffer without a recorded frame. If many buffers have
+ * none, a warning is posted at the end.
  *
  * Positions are stored as fractions of the analysed frame, so they also fit if the video is played
  * at another size, with borders if the aspect ratio differs. The pixel aspect ratio is assumed to
@@ -81,7 +81,7 @@ const READINGS: &[Reading] = &[
     Reading::count("matched", |it| options::count(&it.matched))
         .blurb("Number of buffers with a recorded frame"),
     Reading::count("unmatched", |it| options::count(&it.unmatched))
-        .blurb("Number of buffers without a recorded frame, which passed unchanged"),
+        .blurb("Number of buffers without a recorded frame"),
 ];
 
 impl TrackJsonLoad {

@@ -46,6 +46,10 @@ pub(super) enum ReplayingError {
 /// milliseconds.
 const ROUNDING: u64 = 1_000_000;
 
+/// Maximum difference of the times of a frame and of the record of the same frame, ns: the default
+/// tolerance.
+const SAME_FRAME: u64 = 2 * ROUNDING;
+
 /// Maximum duration that may be lost at the beginning of a video, ns. If more seems to be lost, the
 /// stream only has other times than the recorded one. Our choice: some damaged frames.
 const MAX_LOST: u64 = 250_000_000;
@@ -232,6 +236,7 @@ impl Replaying {
         self.shown.begin(segment);
         if self.is_sought {
             self.times.begin_within();
+            self.look_ahead.restart();
         }
         self.times.begin(segment);
         let skips = segment
@@ -261,6 +266,8 @@ impl Replaying {
         segment: &gst::Segment,
     ) -> Result<bool, ReplayingError> {
         let Some(report) = self.report(buffer, segment)? else {
+            // Another record may be of more frames, and know less about this one.
+            FaceTrackMeta::detach(buffer);
             return Ok(false);
         };
         let segment = segment.clone().downcast::<gst::ClockTime>();
@@ -299,7 +306,7 @@ impl Replaying {
         if let Some(report) = &mut report {
             let extent = if self.is_other_video && self.on_mismatch == OnMismatch::Warn {
                 SearchExtent::OtherVideo
-            } else if is_of_another_frame {
+            } else if is_of_another_frame && self.on_mismatch == OnMismatch::Warn {
                 SearchExtent::None
             } else {
                 SearchExtent::Whole
@@ -309,8 +316,8 @@ impl Replaying {
         Ok(report)
     }
 
-    /// Compares the times of a frame and of its recorded frame, ns. Returns true if they are further
-    /// from each other than frames are, so that another frame was analysed.
+    /// Compares the times of a frame and of its recorded frame, ns. Returns true if they differ by more
+    /// than containers round them, so that another frame was analysed.
     ///
     /// In the recorded file, frames that are matched by number have the recorded times. Otherwise
     /// frames are missing, and the numbers are those of other frames.
@@ -327,8 +334,7 @@ impl Replaying {
             }
             return false;
         }
-        let period = self.replay.fps().map(|fps| (1e9 / fps) as u64);
-        period.is_some_and(|period| distance > period)
+        distance > SAME_FRAME
     }
 
     /// Time of a frame in a record whose times count from the stream time `start`, ns.

@@ -59,11 +59,11 @@ pub fn skip_for_want_of(what: &str, packages: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
-/// Plays a pipeline to its end.
+/// Plays a pipeline to its end. The limit ends one that stands still, also on a busy machine.
 pub fn play_to_end(pipeline: &gst::Element) {
     pipeline.set_state(gst::State::Playing).expect("it plays");
     let message = pipeline.bus().expect("a bus").timed_pop_filtered(
-        gst::ClockTime::from_seconds(60),
+        gst::ClockTime::from_seconds(600),
         &[gst::MessageType::Eos, gst::MessageType::Error],
     );
     let message = message.expect("it ends");

@@ -315,44 +315,65 @@ fn a_seek_forgets_lost_faces_and_another_flush_or_stream_does_not() {
         assert_eq!(black_pixels(&buffer), want);
     };
     let segment = gst::FormattedSegment::<gst::ClockTime>::new();
-    let flush = |harness: &mut Harness| {
-        assert!(harness.push_event(gst::event::FlushStart::new()));
-        assert!(harness.push_event(gst::event::FlushStop::new(true)));
+    let flush_of = |harness: &mut Harness, seqnum| {
+        let start = gst::event::FlushStart::builder().seqnum(seqnum);
+        let stop = gst::event::FlushStop::builder(true).seqnum(seqnum);
+        assert!(harness.push_event(start.build()));
+        assert!(harness.push_event(stop.build()));
         assert!(harness.push_event(gst::event::Segment::new(&segment)));
     };
-    after(&flush, BOX);
+    let seek_of = |harness: &mut Harness| {
+        let (set, none) = (gst::SeekType::Set, gst::SeekType::None);
+        let (start, stop) = (gst::ClockTime::ZERO, gst::ClockTime::NONE);
+        let seek = gst::event::Seek::new(1.0, gst::SeekFlags::FLUSH, set, start, none, stop);
+        let seqnum = seek.seqnum();
+        assert!(harness.push_upstream_event(seek));
+        seqnum
+    };
+    let flush = |harness: &mut Harness| flush_of(harness, gst::Seqnum::next());
+    after(&flush, GROWN);
     let seek = |harness: &mut Harness| {
-        let flags = gst::SeekFlags::FLUSH;
-        let start = gst::ClockTime::ZERO;
-        assert!(harness.push_upstream_event(gst::event::Seek::new(
-            1.0,
-            flags,
-            gst::SeekType::Set,
-            start,
-            gst::SeekType::None,
-            gst::ClockTime::NONE,
-        )));
-        flush(harness);
+        let seqnum = seek_of(harness);
+        flush_of(harness, seqnum);
     };
     after(&seek, 0);
+    // An earlier seek does not count.
+    let both = |harness: &mut Harness| {
+        seek_of(harness);
+        flush(harness);
+    };
+    after(&both, GROWN);
     let restart = |harness: &mut Harness| {
         assert!(harness.push_event(gst::event::StreamStart::new("another")));
         harness.set_src_caps(caps("RGB", WIDTH, HEIGHT));
         assert!(harness.push_event(gst::event::Segment::new(&segment)));
     };
-    after(&restart, BOX);
+    after(&restart, GROWN);
+    let faster = |harness: &mut Harness| {
+        let mut segment = segment.clone();
+        segment.set_rate(4.0);
+        assert!(harness.push_event(gst::event::Segment::new(&segment)));
+    };
+    after(&faster, GROWN);
 }
 
 #[test]
 fn a_lost_face_stays_covered_at_another_size() {
-    let mut stream = Stream::filling("");
-    assert_eq!(stream.blackened(Some(&report(vec![boxed()])), 0), BOX);
-    stream.harness.set_src_caps(caps("RGB", WIDTH, HEIGHT / 2));
-    let mut buffer = gst::Buffer::from_mut_slice(vec![GREY; WHOLE / 2 * 3]);
-    buffer.make_mut().set_pts(40 * MS);
-    let nothing = report_of((WIDTH, HEIGHT / 2), vec![]);
-    let covered = stream.push(with_report(buffer, &nothing));
-    assert_eq!(regions(&covered), [(Some(1), (35, 10, 70, 40))]);
+    for ((width, height), want) in [
+        ((WIDTH / 2, HEIGHT / 2), (Some(1), (17, 12, 36, 36))),
+        // The frame may have been turned or cropped.
+        ((WIDTH, HEIGHT / 2), (None, (0, 0, WIDTH, HEIGHT / 2))),
+    ] {
+        let mut stream = Stream::filling("");
+        assert_eq!(stream.blackened(Some(&report(vec![boxed()])), 0), BOX);
+        stream.harness.set_src_caps(caps("RGB", width, height));
+        let pixels = (width * height) as usize;
+        let mut buffer = gst::Buffer::from_mut_slice(vec![GREY; pixels * 3]);
+        buffer.make_mut().set_pts(40 * MS);
+        let nothing = report_of((width, height), vec![]);
+        let covered = stream.push(with_report(buffer, &nothing));
+        assert_eq!(regions(&covered), [want]);
+    }
 }
 
 /// The id of a lost face passes to another one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack run` with its workers, as users run it.
 
+mod blur;
 mod clips;
 #[path = "../common/mod.rs"]
 mod common;

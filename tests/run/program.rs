@@ -19,7 +19,12 @@ pub const SCRIPTED: &str = "--engine scripted";
 
 /// `facetrack run` with arguments that blanks separate, in a folder.
 pub fn run(folder: &Path, line: &str) -> Run {
-    run_program(&built("facetrack"), folder, line)
+    command(folder, "run", line)
+}
+
+/// A command of `facetrack` with arguments that blanks separate, in a folder.
+pub fn command(folder: &Path, name: &str, line: &str) -> Run {
+    run_program(&built("facetrack"), folder, name, line)
 }
 
 /// `facetrack run` with a worker that is a shell script. In it, `$WORKER` is the real one.
@@ -31,10 +36,10 @@ pub fn run_with_worker(script: &str, folder: &Path, line: &str) -> Run {
     fs::write(&worker, format!("#!/bin/sh\n{script}\n")).expect("room");
     fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).expect("our own");
     let real = built("facetrack-worker").display().to_string();
-    run_program(&program, folder, line).env("WORKER", &real)
+    run_program(&program, folder, "run", line).env("WORKER", &real)
 }
 
-fn run_program(program: &Path, folder: &Path, line: &str) -> Run {
+fn run_program(program: &Path, folder: &Path, name: &str, line: &str) -> Run {
     let mut command = without_variables(program, &SCHEDULERS);
     // The folder that the tests themselves find models in.
     let paths = installed_paths();
@@ -46,7 +51,7 @@ fn run_program(program: &Path, folder: &Path, line: &str) -> Run {
     built("facetrack-worker");
     // A worker ends if it misuses GStreamer.
     command.env("G_DEBUG", "fatal-criticals");
-    command.current_dir(folder).arg("run");
+    command.current_dir(folder).arg(name);
     command.args(line.split_whitespace());
     Run(command)
 }

@@ -116,6 +116,11 @@ impl Replacement {
         self.file.as_file().try_clone()
     }
 
+    /// Path of the file until then, for another process that writes it.
+    pub fn written(&self) -> &Path {
+        self.file.path()
+    }
+
     /// Gives the file its name. The file is on disk afterwards.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 #![warn(unreachable_pub)]
 
 mod apt;
+mod blur;
 mod doctor;
 mod env;
 mod error;
@@ -71,6 +72,8 @@ enum Command {
     Export(export::ExportArguments),
     /// Write a page that shows a record over its video in a browser; of a folder, a page for each video
     View(view::ViewArguments),
+    /// Copy videos with their faces covered, and check the copies
+    Blur(blur::BlurArguments),
     /// Write the results of many videos, and their faces, to Parquet files
     Index(index::IndexArguments),
     /// Say what is installed and what is missing; status 0 if the engine mediapipe can run
@@ -136,6 +139,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Run(arguments) => return run::run(&arguments),
         Command::Export(arguments) => return export::run(&arguments),
         Command::View(arguments) => return view::run(&arguments),
+        Command::Blur(arguments) => return blur::run(&arguments),
         Command::Index(arguments) => return index::run(arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,

@@ -21,7 +21,8 @@ mod shard;
 mod staging;
 pub(crate) mod status_file;
 mod summary;
-mod units;
+mod tracked;
+pub(crate) mod units;
 mod video;
 mod video_lock;
 pub(crate) mod worker;
@@ -47,16 +48,22 @@ use dispatcher::Dispatcher;
 use display::Display;
 use events::Event;
 use inputs::Inputs;
+pub(crate) use inputs::is_several;
 use plan::VideoJob;
 use queue::{Queue, Stop};
 use shard::Shard;
 use staging::Staging;
 use summary::Summary;
+pub(crate) use tracked::{TrackedVideo, tracked};
 use video::Video;
 use worker_pool::WorkerPool;
 
 use crate::error::{StoreError, is_full};
 use crate::{TRY_AGAIN, output};
+
+/// Exit statuses of a run whose videos are complete, and of one with others.
+pub(crate) const COMPLETE: u8 = 0;
+pub(crate) const INCOMPLETE: u8 = 1;
 
 /// Exit status of wrong usage, as in clap.
 const USAGE: u8 = 2;
@@ -65,7 +72,7 @@ const USAGE: u8 = 2;
 const UNAVAILABLE: u8 = 69;
 
 /// Exit status of a single video that will never work. Our choice, outside of what shells use.
-const HOPELESS: u8 = 42;
+pub(crate) const HOPELESS: u8 = 42;
 
 /// Interval at which requests to end are checked.
 const POLL: Duration = Duration::from_millis(100);
@@ -85,6 +92,14 @@ const ALL_FACES: &str = "all";
 /// # Errors
 /// Returns an error if nothing can be printed.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
+    Ok(status(arguments)?.into())
+}
+
+/// Tracks what the arguments name, and returns the exit status.
+///
+/// # Errors
+/// Returns an error if nothing can be printed.
+pub(crate) fn status(arguments: &RunArguments) -> Result<u8, Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
     let Refusal { message, code } = match Run::prepare(arguments, &stop) {
@@ -93,7 +108,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> 
     };
     output::complain(format_args!("facetrack run: {message}"));
     let is_stopped = stop.load(Ordering::Relaxed);
-    Ok(if is_stopped { TRY_AGAIN } else { code }.into())
+    Ok(if is_stopped { TRY_AGAIN } else { code })
 }
 
 /// Reason why a run does not start.
@@ -193,7 +208,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn execute(self) -> Result<ExitCode, Box<dyn Error>> {
+    fn execute(self) -> Result<u8, Box<dyn Error>> {
         let (jobs, settled) = plan::plan(&self.videos, self.arguments, &self.pool.ready);
         if self.arguments.dry_run {
             self.notes.iter().for_each(output::complain);
@@ -201,10 +216,10 @@ impl<'a> Run<'a> {
         }
         if let Some(reason) = plan::conflict(&self.videos, &jobs, self.arguments) {
             output::complain(format_args!("facetrack run: {reason}"));
-            return Ok(USAGE.into());
+            return Ok(USAGE);
         }
         if self.arguments.dry_run {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(COMPLETE);
         }
         let mut display = Display::new(self.arguments.json, &self.videos, &jobs);
         for note in &self.notes {
@@ -221,9 +236,11 @@ impl<'a> Run<'a> {
         }
         let is_listed = failures.is_ok();
         let listed = failures.as_ref().ok().and_then(Option::as_deref);
-        display.summarise(listed)?;
+        if !self.arguments.is_step {
+            display.summarise(listed)?;
+        }
         if failures.is_err_and(|error| is_full(&error)) {
-            return Ok(TRY_AGAIN.into());
+            return Ok(TRY_AGAIN);
         }
         Ok(exit_code(&display.summary, stop, is_listed))
     }
@@ -270,12 +287,12 @@ impl<'a> Run<'a> {
     }
 }
 
-fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> ExitCode {
+fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> u8 {
     match (stop, summary.only_status()) {
-        (Some(Stop::Terminated | Stop::OutOfSpace), _) => TRY_AGAIN.into(),
-        (_, Some(status)) if summary::is_hopeless(status) => HOPELESS.into(),
-        _ if summary.is_complete() && is_listed => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+        (Some(Stop::Terminated | Stop::OutOfSpace), _) => TRY_AGAIN,
+        (_, Some(status)) if summary::is_hopeless(status) => HOPELESS,
+        _ if summary.is_complete() && is_listed => COMPLETE,
+        _ => INCOMPLETE,
     }
 }
 

@@ -32,10 +32,6 @@ use crate::{faces, output, table};
 /// Suffix of pages.
 const SUFFIX: &str = "html";
 
-/// Frames per second of a record without times and rate: without one, a frame has no time. Our
-/// choice.
-const ANY_FPS: f64 = 25.0;
-
 /// Arguments of `facetrack view`.
 #[derive(Debug, Args)]
 pub(crate) struct ViewArguments {
@@ -171,7 +167,7 @@ impl View<'_> {
     ) -> Result<Vec<Finding>, Box<dyn Error>> {
         let mut findings = Findings::new(replay.fps());
         let frames: Vec<_> = replay.frames().collect();
-        let fps = replay.fps().unwrap_or(ANY_FPS);
+        let fps = replay.fps().unwrap_or(faces::ANY_FPS);
         let places = frames.len();
         for (place, (number, pts)) in frames.into_iter().enumerate() {
             let report = replay.report(place, faces::ANY_SIZE);
@@ -220,7 +216,7 @@ fn described(finding: &Finding) -> Json {
 /// Adds the properties of the record to the header of its columns.
 fn describe(header: &mut Json, replay: &Replay<File>) {
     header["engine"] = replay.engine().into();
-    header["fps"] = replay.fps().unwrap_or(ANY_FPS).into();
+    header["fps"] = replay.fps().unwrap_or(faces::ANY_FPS).into();
     header["pixelAspectRatio"] = replay.pixel_aspect_ratio().into();
     header["finished"] = replay.is_finished().into();
     // The first frame of the video has the time 0; earlier records have times of buffers.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use facetrack::record::joining::{SeenFrame, Stated};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,12 @@ pub enum Request {
     Track(Box<TrackRequest>),
     /// Asks how long a video is. The answer is [`Answer::Measured`].
     Measure(PathBuf),
+    /// Prepares to cover faces, instead of [`Request::Setup`]. The answer is [`Answer::Ready`] or
+    /// [`Answer::Refused`].
+    SetUpBlur(BlurSetup),
+    /// Covers the faces of a video. The answer is [`Answer::Done`], after any number of
+    /// [`Answer::Progress`].
+    Blur(Box<BlurRequest>),
     /// Stops the video at the next frame.
     Stop,
 }
@@ -58,6 +64,55 @@ pub struct TrackRequest {
     /// records are joined. Then a part after the end of the video is not a failure, and `complete`
     /// in the record refers to the end of the video, not of the part.
     pub warm_up: Option<f64>,
+}
+
+/// The settings of all videos whose faces are covered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlurSetup {
+    /// Names and values of properties of `facetrackblur`.
+    pub properties: Vec<(String, String)>,
+    /// Frames by which `trackjsonload` attaches each face before it is found.
+    pub look_ahead: u32,
+}
+
+/// A video whose faces are to be covered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlurRequest {
+    /// The video.
+    pub video: PathBuf,
+    /// Its record.
+    pub record: PathBuf,
+    /// The video to write. An existing file is replaced.
+    pub output: PathBuf,
+    /// The container to write.
+    pub container: Container,
+}
+
+/// A container for a video whose faces are covered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Container {
+    /// MPEG-4 part 14.
+    #[default]
+    Mp4,
+    /// QuickTime.
+    Mov,
+    /// Matroska.
+    Mkv,
+}
+
+impl Container {
+    /// The container of a file by its name; `None` for other names.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
+        match suffix.as_str() {
+            "mp4" | "m4v" => Some(Self::Mp4),
+            "mov" => Some(Self::Mov),
+            "mkv" => Some(Self::Mkv),
+            _ => None,
+        }
+    }
 }
 
 /// A segment of a video in stream time, s.

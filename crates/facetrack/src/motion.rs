@@ -118,6 +118,9 @@ pub struct Motion {
     speed: LargestSpeed,
     /// Longer side of the box at the last measurement, px.
     side: f32,
+    /// Distance that the face may have moved since the last measurement before the clock was
+    /// restarted, px.
+    reached: f32,
 }
 
 impl Motion {
@@ -137,11 +140,13 @@ impl Motion {
                     ..LargestSpeed::default()
                 },
                 side,
+                reached: 0.0,
             };
         };
         let motion = Self {
             last,
             side,
+            reached: 0.0,
             ..*previous
         };
         if previous.last.time == time {
@@ -196,7 +201,7 @@ impl Motion {
 
     /// Maximum distance of the face at `time` from the last measurement, px.
     pub fn reach(&self, time: Duration) -> f32 {
-        self.largest_speed() * self.elapsed(time).as_secs_f32()
+        self.reached + self.largest_speed() * self.elapsed(time).as_secs_f32()
     }
 
     /// The largest speed that the face had lately, px/s: it may have been slower in the last pictures,
@@ -221,13 +226,16 @@ impl Motion {
         }
         let by = x.max(y);
         self.side *= by;
+        self.reached *= by;
         self.speed.current *= by;
         self.speed.before *= by;
         self
     }
 
-    /// The motion after a restart of the clock, as if the last measurement had been at `time`.
-    pub(crate) fn restarted(mut self, time: Duration) -> Self {
+    /// The motion after a restart of the clock from one time to another. The face may have moved until
+    /// then, and goes on from there.
+    pub(crate) fn restarted(mut self, from: Duration, time: Duration) -> Self {
+        self.reached = self.reach(from);
         (self.last.time, self.base.time, self.speed.since) = (time, time, time);
         self
     }

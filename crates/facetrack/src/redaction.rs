@@ -94,6 +94,9 @@ pub enum Cover {
 /// hold. The default margin covers this distance anyway.
 const JUMP: f32 = 0.25;
 
+/// Maximum relative difference of two aspect ratios that are the same: sizes are rounded.
+const SAME_SHAPE: f32 = 0.02;
+
 /// A face that is being covered, by its id and its number among the faces of a frame that have this
 /// id. In a damaged record there may be several.
 type Key = (u32, usize);
@@ -103,10 +106,14 @@ type Key = (u32, usize);
 struct Known {
     region: Region,
     bbox: Rect,
-    /// Motion until the last measurement; `None` before the first one.
-    motion: Option<Motion>,
+    /// Motion until the last measurement, or from the last frame that had the face if it was never
+    /// measured.
+    motion: Motion,
+    is_measured: bool,
     /// Time of the last frame that had the face.
     seen: Duration,
+    /// True if the position is one in frames of another shape.
+    is_misplaced: bool,
 }
 
 /// Decides what to cover in the frames of a stream.
@@ -116,6 +123,8 @@ pub struct Redactor {
     /// Earlier areas of faces that have jumped or shrunk.
     left: Vec<Known>,
     pictures: PictureClock,
+    /// Time of the last frame.
+    last: Duration,
     /// True if the known faces are from the stream before, whose clock was another one.
     is_restarted: bool,
 }
@@ -132,8 +141,9 @@ impl Redactor {
         if std::mem::take(&mut self.is_restarted) {
             for known in self.faces.values_mut().chain(&mut self.left) {
                 known.seen = time;
-                known.motion = known.motion.map(|motion| motion.restarted(time));
+                known.motion = known.motion.restarted(self.last, time);
             }
+            self.last = time;
         }
         let picture = match report {
             Some(report) if report.repeated => self.pictures.repeat(time),
@@ -149,12 +159,15 @@ impl Redactor {
             .retain(|_, known| is_recent(known.seen, time, settings));
         self.left
             .retain(|known| is_recent(known.seen, time, settings));
-        if search_of(report) != SearchExtent::Whole && settings.unknown == Unknown::FillFrame {
+        self.last = time;
+        let covered = self.faces.values().chain(&self.left);
+        let mut covered = covered.filter(|known| !settings.keep.contains(&known.region.id));
+        let is_unknown = search_of(report) != SearchExtent::Whole
+            || covered.clone().any(|known| known.is_misplaced);
+        if is_unknown && settings.unknown == Unknown::FillFrame {
             return Cover::Frame;
         }
-        let covered = self.faces.values().chain(&self.left);
-        let covered = covered.filter(|known| !settings.keep.contains(&known.region.id));
-        Cover::Regions(covered.map(|known| known.at(time)).collect())
+        Cover::Regions(covered.by_ref().map(|known| known.at(time)).collect())
     }
 
     /// Begins another stream, whose first frames may still show the known faces: they are covered for
@@ -164,11 +177,14 @@ impl Redactor {
         self.pictures = PictureClock::default();
     }
 
-    /// Scales the covered areas, because frames have another width and height from now on.
+    /// Scales the covered areas, because frames have another width and height from now on. Frames of
+    /// another shape may have been turned or cropped, so that lost faces may be anywhere: until the end
+    /// of their hold, frames count as unknown.
     pub fn rescale(&mut self, x: f32, y: f32) {
         if (x, y) == (1.0, 1.0) {
             return;
         }
+        let is_misplaced = (x / y - 1.0).abs() > SAME_SHAPE;
         let scaled = |point: Point| Point::new(point.x * x, point.y * y);
         for known in self.faces.values_mut().chain(&mut self.left) {
             let Rect {
@@ -178,7 +194,9 @@ impl Redactor {
                 height,
             } = known.bbox;
             known.bbox = Rect::new(left * x, top * y, width * x, height * y);
-            known.motion = known.motion.map(|motion| motion.scaled(x, y));
+            known.motion = known.motion.scaled(x, y);
+            known.region.cell *= x.max(y);
+            known.is_misplaced |= is_misplaced;
             let outline = &mut known.region.outline;
             outline.iter_mut().for_each(|point| *point = scaled(*point));
         }
@@ -196,11 +214,11 @@ impl Redactor {
         if !has_extent(face) {
             return;
         }
-        let before = self.faces.get(&key).and_then(|known| known.motion);
-        let motion = if face.origin.is_measured() {
-            Some(Motion::measured(before.as_ref(), face, picture))
-        } else {
-            before
+        let before = self.faces.get(&key).filter(|known| known.is_measured);
+        let before = before.map(|known| known.motion);
+        let motion = match before {
+            Some(motion) if !face.origin.is_measured() => motion,
+            _ => Motion::measured(before.as_ref(), face, picture),
         };
         let region = Region {
             id: key.0,
@@ -211,12 +229,18 @@ impl Redactor {
             region,
             bbox: face.bbox,
             motion,
+            is_measured: before.is_some() || face.origin.is_measured(),
             seen: time,
+            is_misplaced: false,
         };
-        let before = self.faces.insert(key, known);
         // The id may have passed to another person, or the box may be of a part of the face.
-        self.left
-            .extend(before.filter(|before| exceeds(&before.bbox, &face.bbox)));
+        if let Some(before) = self.faces.insert(key, known) {
+            let distance = before.motion.reach(self.last);
+            let most = JUMP * face.bbox.width.min(face.bbox.height);
+            if !before.is_misplaced && exceeds(&before.bbox, &face.bbox, most - distance) {
+                self.left.push(before);
+            }
+        }
     }
 }
 
@@ -239,17 +263,20 @@ impl Known {
     /// The area that the face may have reached at a time, also if the frame was wrongly taken for a
     /// repeated picture.
     fn at(&self, time: Duration) -> Region {
-        let distance = self.motion.map_or(0.0, |motion| motion.reach(time));
         Region {
-            outline: outline::grown(&self.region.outline, distance),
+            outline: outline::grown(&self.region.outline, self.motion.reach(time)),
             ..self.region.clone()
         }
     }
 }
 
-/// Returns true if a box exceeds the next one by more than [`JUMP`] on one side.
-fn exceeds(before: &Rect, bbox: &Rect) -> bool {
-    let most = JUMP * bbox.width.min(bbox.height);
+/// Returns true if a face has jumped or shrunk from one box to the next.
+pub(crate) fn has_jumped(before: &Rect, bbox: &Rect) -> bool {
+    exceeds(before, bbox, JUMP * bbox.width.min(bbox.height))
+}
+
+/// Returns true if a box exceeds the next one by more than `most` on one side.
+fn exceeds(before: &Rect, bbox: &Rect, most: f32) -> bool {
     before.x < bbox.x - most
         || before.y < bbox.y - most
         || before.right() > bbox.right() + most

@@ -100,7 +100,7 @@ impl Engine {
 }
 
 /// The value of a property of the element's own class; `None` if it has no such property.
-fn value(
+pub(crate) fn value(
     element: &gst::Element,
     name: &str,
     text: &str,
@@ -130,7 +130,7 @@ fn unknown(name: &str) -> SetupError {
 }
 
 /// Takes an element to READY, passes its warnings on, and returns the message `facetrack-ready`.
-fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, SetupError> {
+pub(crate) fn get_ready(element: &gst::Element) -> Result<Option<gst::Message>, SetupError> {
     let bus = gst::Bus::new();
     element.set_bus(Some(&bus));
     let changed = element.set_state(gst::State::Ready);

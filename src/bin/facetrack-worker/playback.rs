@@ -366,7 +366,7 @@ fn first_part(job: &TrackRequest, pad: &gst::Pad, movie: Movie) -> Option<Overla
     is_first.then(|| Overlap::of(edges, pad.clone(), branch::video_clock(movie)))
 }
 
-fn stopped() -> Outcome {
+pub(crate) fn stopped() -> Outcome {
     Outcome {
         cause: Some(Cause::Stopped),
         ..Outcome::without_record(Status::Failed, "stopped")

@@ -90,9 +90,46 @@ pub(crate) struct RunArguments {
     /// List of videos, under the name of an older pipeline
     #[arg(long = "videos_json_path", value_name = "FILE", hide = true)]
     pub videos_json_path: Option<PathBuf>,
+    /// True if another command goes on with the results, and sums them up
+    #[arg(skip)]
+    pub is_step: bool,
 }
 
 impl RunArguments {
+    /// The arguments of a run that is a step of another command.
+    pub(crate) fn step(
+        input: PathBuf,
+        out: PathBuf,
+        engine: &str,
+        properties: Vec<(String, String)>,
+        jobs: usize,
+    ) -> Self {
+        Self {
+            input: vec![input],
+            out: Some(out),
+            engine: Some(engine.to_owned()),
+            properties,
+            jobs,
+            replace: true,
+            force: false,
+            retry_failed: true,
+            checksum: false,
+            dry_run: false,
+            fail_fast: false,
+            timeout: None,
+            max_memory: None,
+            segment: None,
+            warm_up: Duration::default(),
+            fetch: None,
+            fetch_ahead: 0,
+            shard: None,
+            failures: None,
+            json: false,
+            videos_json_path: None,
+            is_step: true,
+        }
+    }
+
     /// Returns how long videos are divided, or `None` if they are not.
     pub(crate) fn segment_plan(&self) -> Option<SegmentPlan> {
         let warm_up = self.warm_up;

@@ -86,6 +86,13 @@ fn is_list(input: &Path) -> bool {
     input == Path::new("-") || input.is_file() && has_suffix(input, &LISTS)
 }
 
+/// Returns true if an argument may name several videos.
+pub(crate) fn is_several(input: &Path) -> bool {
+    let is_pattern =
+        input.symlink_metadata().is_err() && input.to_string_lossy().contains(WILDCARDS);
+    input.is_dir() || is_pattern || is_list(input)
+}
+
 /// The video, which is refused if it is a copy of `facetrack view`.
 fn without_copy(video: Video, arguments: &RunArguments) -> Video {
     let is_copy = arguments.fetch.is_none() && is_copy(&video.path);

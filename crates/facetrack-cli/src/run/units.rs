@@ -38,7 +38,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Reads `name=value`.
-pub(super) fn property(text: &str) -> Result<(String, String), String> {
+pub(crate) fn property(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value")?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use facetrack_assets::locate::TELEMETRY_VARIABLE;
-use facetrack_jobs::{Answer, Ready, Request, Setup, SetupError, send};
+use facetrack_jobs::{Answer, Ready, Request, SetupError, send};
 
 use super::process_group::ProcessGroup;
 use crate::pipe::{self, LastLine};
@@ -39,8 +39,9 @@ const ANSWERS: usize = 16;
 const MAX_LINES: usize = 100;
 
 /// Settings with which workers start.
-pub(super) struct WorkerSettings {
-    pub setup: Setup,
+pub(crate) struct WorkerSettings {
+    /// The request that sets them up.
+    pub first: Request,
     /// Maximum time to start; `None` for any.
     pub limit: Option<Duration>,
     /// True if the run ends.
@@ -48,7 +49,7 @@ pub(super) struct WorkerSettings {
 }
 
 /// A running worker.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     child: ProcessGroup,
     /// Lines for its standard input.
     requests: Sender<Vec<u8>>,
@@ -83,7 +84,7 @@ impl Worker {
     ///
     /// # Errors
     /// Returns an error if the program cannot be started, or refuses the settings.
-    pub(super) fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
+    pub(crate) fn start(settings: &WorkerSettings) -> Result<(Self, Ready), SetupError> {
         let (mut worker, ready) = Self::start_once(settings)?;
         if let Some(ready) = ready {
             return Ok((worker, ready));
@@ -98,7 +99,7 @@ impl Worker {
 
     fn start_once(settings: &WorkerSettings) -> Result<(Self, Option<Ready>), SetupError> {
         let mut worker = Self::spawn().map_err(|error| SetupError::other(not_started(&error)))?;
-        let sent = worker.send(&Request::Setup(settings.setup.clone()));
+        let sent = worker.send(&settings.first);
         sent.map_err(SetupError::other)?;
         let ready = worker.loaded(settings)?;
         Ok((worker, ready))
@@ -158,8 +159,8 @@ impl Worker {
     ///
     /// # Errors
     /// Returns an error if a path in it is not UTF-8.
-    pub(super) fn send(&mut self, request: &Request) -> io::Result<()> {
-        if let Request::Track(_) = request {
+    pub(crate) fn send(&mut self, request: &Request) -> io::Result<()> {
+        if let Request::Track(_) | Request::Blur(_) = request {
             self.lines.0.store(0, Ordering::Relaxed);
         }
         let mut line = Vec::new();
@@ -172,7 +173,7 @@ impl Worker {
     ///
     /// # Errors
     /// Returns an error if no answer has come, or the worker has ended.
-    pub(super) fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
+    pub(crate) fn answer(&self, timeout: Duration) -> Result<Answer, RecvTimeoutError> {
         let answer = self.answers.recv_timeout(timeout);
         if answer == Err(RecvTimeoutError::Timeout) && self.child.has_ended() {
             // Programs that it has started may keep its output open.
@@ -192,7 +193,7 @@ impl Worker {
     }
 
     /// Ends a worker that has closed its output, and says how it ended.
-    pub(super) fn end(&mut self) -> String {
+    pub(crate) fn end(&mut self) -> String {
         let status = self.child.end();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let words = self.last_words.get();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use facetrack_assets::lock::lock;
-use facetrack_jobs::{Ready, Setup, SetupError};
+use facetrack_jobs::{Ready, Request, Setup, SetupError};
 
 use super::arguments::RunArguments;
 use super::worker::{Worker, WorkerSettings};
@@ -40,11 +40,11 @@ impl WorkerPool {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, SetupError> {
         let settings = WorkerSettings {
-            setup: Setup {
+            first: Request::Setup(Setup {
                 engine: arguments.engine.clone(),
                 properties: arguments.properties(),
                 decoder_threads: arguments.decoder_threads(),
-            },
+            }),
             limit: arguments.timeout.map(|limit| limit + START),
             stop: stop.clone(),
         };

@@ -303,3 +303,85 @@ fn a_lost_face_stays_covered_in_the_next_stream_and_at_another_size() {
     let end = redactor.cover(Some(&nothing), ms(1300), &settings());
     assert_eq!(boxes(&end), Some(vec![]));
 }
+
+/// The width of the cover of a face that moved by 10 px in 40 ms and was lost at 40 ms.
+fn lost_width(redactor: &mut Redactor, time: u64) -> f32 {
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    let covered = boxes(&redactor.cover(Some(&nothing), ms(time), &settings()));
+    let covered = covered.expect("regions").into_iter();
+    covered.map(|(_, bbox)| bbox.width).fold(0.0, f32::max)
+}
+
+fn lost() -> Redactor {
+    let mut redactor = Redactor::default();
+    for (x, time) in [(100.0, 0), (110.0, 40)] {
+        redactor.cover(Some(&tracked(vec![found(1, x)])), ms(time), &settings());
+    }
+    redactor
+}
+
+#[test]
+fn covers_go_on_growing_after_a_restart_of_the_clock() {
+    let mut redactor = lost();
+    assert_eq!(lost_width(&mut redactor, 440), 240.0);
+    redactor.restart();
+    assert_eq!(lost_width(&mut redactor, 5), 240.0);
+    assert_eq!(lost_width(&mut redactor, 105), 290.0);
+}
+
+#[test]
+fn faces_that_were_never_measured_grow_from_the_last_frame_that_has_them() {
+    let mut redactor = Redactor::default();
+    for time in [0, 40] {
+        let held = tracked(vec![face(1, 100.0, Origin::Held)]);
+        let covered = boxes(&redactor.cover(Some(&held), ms(time), &settings()));
+        assert_eq!(covered.expect("regions")[0].1.width, 40.0);
+    }
+    assert_eq!(
+        lost_width(&mut redactor, 540),
+        40.0 * (1.0 + 2.0 * 2.0 * 0.5)
+    );
+}
+
+/// Its id comes back at its last position, and may be another face.
+#[test]
+fn the_area_that_a_lost_face_may_have_reached_stays_covered() {
+    let mut redactor = lost();
+    let before = lost_width(&mut redactor, 440);
+    let again = tracked(vec![found(1, 110.0)]);
+    redactor.cover(Some(&again), ms(480), &settings());
+    assert!(lost_width(&mut redactor, 520) > before);
+    // The tracker holds it before.
+    let mut redactor = lost();
+    for time in (80..=440).step_by(40) {
+        let held = tracked(vec![face(1, 110.0, Origin::Held)]);
+        redactor.cover(Some(&held), ms(time), &settings());
+    }
+    redactor.cover(Some(&again), ms(480), &settings());
+    assert!(lost_width(&mut redactor, 520) >= before);
+}
+
+#[test]
+fn frames_of_another_shape_are_unknown_until_lost_faces_are_forgotten() {
+    let nothing = report(FrameStatus::NoFace, vec![]);
+    for ((x, y), want) in [((2.0, 2.0), true), ((0.5, 2.0), false), ((1.0, 0.9), false)] {
+        let mut redactor = lost();
+        redactor.rescale(x, y);
+        let cover = redactor.cover(Some(&nothing), ms(80), &settings());
+        assert_eq!(cover != Cover::Frame, want, "{x} {y}");
+        let cover = redactor.cover(Some(&nothing), ms(1100), &settings());
+        assert_eq!(cover, Cover::Regions(vec![]));
+    }
+    let mut redactor = lost();
+    redactor.rescale(4.0, 4.0);
+    let Cover::Regions(regions) = redactor.cover(Some(&nothing), ms(80), &settings()) else {
+        panic!("a frame of the same shape is not black");
+    };
+    assert_eq!(regions[0].cell, 40.0);
+    // A face that is found again is where it is.
+    let mut redactor = lost();
+    redactor.rescale(0.5, 2.0);
+    let again = tracked(vec![found(1, 200.0)]);
+    let covered = boxes(&redactor.cover(Some(&again), ms(80), &settings()));
+    assert_eq!(covered.expect("regions").len(), 1);
+}

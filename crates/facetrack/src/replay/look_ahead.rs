@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{Read, Seek};
+use std::ops::Range;
 use std::time::Duration;
 
 use super::{Replay, ReplayError};
 use crate::motion::Motion;
 use crate::observation::{Observation, Origin};
+use crate::redaction::has_jumped;
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
 /// Number of frames in which the speed of a face is measured after its first frame. Our choice: half a
@@ -42,9 +44,15 @@ impl LookAhead {
         }
     }
 
+    /// Notes that the next frame does not follow the last one, even if it has the next place.
+    pub fn restart(&mut self) {
+        self.last = None;
+    }
+
     /// The report for a frame, as [`Replay::report`] returns it. Each face that is not in it, but
-    /// in one of the next frames, is added with the origin [`Origin::Held`]. The first report, and a
-    /// report that does not follow the last one, also get the faces of the frames before.
+    /// in one of the next frames, is added with the origin [`Origin::Held`], also where its id jumps to
+    /// another position. The first report, and a report that does not follow the last one, also get the
+    /// faces of the frames before.
     ///
     /// The box of an added face contains all positions that the face can have in this frame, by its
     /// speed in the frames that show it. An added face has no points.
@@ -81,12 +89,13 @@ impl LookAhead {
         let Some(mut report) = self.read.get(&place).cloned().flatten() else {
             return Ok(None);
         };
-        let mut known = counts(&report.faces);
-        let earlier = (start..place).rev();
         let later = place + 1..end.min(place + 1 + self.frames);
-        for other in earlier.chain(later) {
+        let jumped = self.jumped_faces(&report.faces, later.clone(), place);
+        let mut known = counts(&report.faces);
+        for other in (start..place).rev().chain(later) {
             self.add_new_faces(&mut report.faces, &mut known, other, place);
         }
+        report.faces.extend(jumped);
         if report.status == FrameStatus::NoFace && !report.faces.is_empty() {
             report.status = FrameStatus::Tracked;
         }
@@ -112,13 +121,46 @@ impl LookAhead {
             *seen += 1;
             if *seen > *known {
                 *known += 1;
-                let speed = self.largest_speed(face.id, other, place);
-                let time = self.times[other].abs_diff(self.times[place]);
-                faces.push(TrackedFace {
-                    id: face.id,
-                    face: grown(&face.face, speed * time.as_secs_f32()),
-                });
+                faces.push(self.added(face, other, place));
             }
+        }
+    }
+
+    /// Those of `faces` that are at other positions in later frames than their motion explains: the id
+    /// passes to another person, or the box was of a part of the face.
+    fn jumped_faces(
+        &self,
+        faces: &[TrackedFace],
+        later: Range<usize>,
+        place: usize,
+    ) -> Vec<TrackedFace> {
+        let mut last: BTreeMap<_, _> = numbered(faces)
+            .map(|(key, it)| (key, it.face.bbox))
+            .collect();
+        let mut jumped = Vec::new();
+        for other in later {
+            let report = self.read.get(&other).and_then(Option::as_ref);
+            let faces = report.map_or(&[][..], |report| &report.faces);
+            for (key, face) in numbered(faces) {
+                let Some(last) = last.get_mut(&key) else {
+                    continue;
+                };
+                if has_jumped(&face.face.bbox, last) {
+                    jumped.push(self.added(face, other, place));
+                }
+                *last = face.face.bbox;
+            }
+        }
+        jumped
+    }
+
+    /// A face of another frame, as the frame at `place` may show it.
+    fn added(&self, face: &TrackedFace, other: usize, place: usize) -> TrackedFace {
+        let speed = self.largest_speed(face.id, other, place);
+        let time = self.times[other].abs_diff(self.times[place]);
+        TrackedFace {
+            id: face.id,
+            face: grown(&face.face, speed * time.as_secs_f32()),
         }
     }
 
@@ -153,6 +195,16 @@ fn times<S: Read + Seek>(replay: &Replay<S>) -> Vec<Duration> {
         pts.map_or_else(by_rate, Duration::from_nanos)
     };
     replay.frames().map(time).collect()
+}
+
+/// The faces by their ids and their numbers among the faces with the same id.
+fn numbered(faces: &[TrackedFace]) -> impl Iterator<Item = ((u32, usize), &TrackedFace)> {
+    let mut counts = BTreeMap::new();
+    faces.iter().map(move |face| {
+        let count: &mut usize = counts.entry(face.id).or_default();
+        *count += 1;
+        ((face.id, *count), face)
+    })
 }
 
 /// Number of faces with each id. In a damaged record, several faces of a frame may have the same one.
