@@ -55,12 +55,12 @@ fn meaning(schema: &Json, name: &str) -> String {
     let mut key = &schema["$defs"]["object"];
     let mut texts = Vec::new();
     for (depth, name) in keys.iter().enumerate() {
-        let reference = key["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
-        key = reference.and_then(|it| schema.pointer(it)).unwrap_or(key);
-        key = &key["properties"][name];
-        // The first object is described by its values.
-        if depth > 0 || keys.len() == 1 {
-            texts.push(key["description"].as_str().unwrap_or_default());
+        key = &resolved(schema, key)["properties"][name];
+        // The values of most objects say enough without the object.
+        if depth > 0 || keys.len() != 2 {
+            let text = key["description"].as_str();
+            let text = text.or(resolved(schema, key)["description"].as_str());
+            texts.push(text.expect("a description"));
         }
     }
     let mut meaning = texts.join(" ");
@@ -72,11 +72,17 @@ fn meaning(schema: &Json, name: &str) -> String {
     }
     let parts = measuring(schema).find_map(|(_, engine)| engine["columns"].get(name));
     let field = parts.and_then(|part| part["fields"].as_str());
-    let option = field.map(|field| format!("(fields={field}"));
+    let option = field.map(|field| format!("fields={field}"));
     match option.filter(|option| !meaning.contains(option)) {
-        Some(option) => format!("{meaning} {option})"),
+        Some(option) => format!("{meaning} ({option})"),
         None => meaning,
     }
+}
+
+/// The key, or the definition that it refers to.
+fn resolved<'a>(schema: &'a Json, key: &'a Json) -> &'a Json {
+    let reference = key["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
+    reference.and_then(|it| schema.pointer(it)).unwrap_or(key)
 }
 
 /// The engines that measure a column; for blendshapes, with their number.
