@@ -17,7 +17,7 @@ use crate::table::Column;
 /// Keyword of the schema with the columns.
 const COLUMNS_KEY: &str = "x-columns";
 
-/// The column that is in every table, besides those of the frame.
+/// The column of a face that is in every table.
 const ID: &str = "id";
 
 /// The page that describes all columns.
