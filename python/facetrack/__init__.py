@@ -20,12 +20,14 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas
     import polars
     import pyarrow
 
     from ._errors import Error, FileError, WrongArgument
-    from ._index import UnreadableIndex, index, write_index
+    from ._index import UnreadableIndex, index
     from ._run import CommandNotFound, Interrupted, Refused, Run, RunError, Status, Summary, run
     from ._tables import Tables, UnreadableRecord
     from .metadata import (
@@ -72,7 +74,6 @@ __all__ = [
     "index",
     "read",
     "run",
-    "write_index",
 ]
 
 # The module of each name that is not the metadata's.
@@ -80,7 +81,7 @@ _MODULES = {
     **dict.fromkeys(("Error", "FileError", "WrongArgument"), "_errors"),
     **dict.fromkeys(("CommandNotFound", "Interrupted", "Refused", "Run", "RunError", "Status", "Summary", "run"), "_run"),
     **dict.fromkeys(("Tables", "UnreadableRecord"), "_tables"),
-    **dict.fromkeys(("UnreadableIndex", "index", "write_index"), "_index"),
+    **dict.fromkeys(("UnreadableIndex", "index"), "_index"),
 }
 
 # Modules that need the extra `dataframe`.
@@ -107,11 +108,17 @@ def __dir__() -> list[str]:
 
 
 @overload
-def read(source: str | os.PathLike[str], *, to: Literal["arrow"] = "arrow") -> Tables[pyarrow.Table]: ...
+def read(
+    source: str | os.PathLike[str], *, to: Literal["arrow"] = "arrow", columns: Iterable[str] | None = None
+) -> Tables[pyarrow.Table]: ...
 @overload
-def read(source: str | os.PathLike[str], *, to: Literal["pandas"]) -> Tables[pandas.DataFrame]: ...
+def read(
+    source: str | os.PathLike[str], *, to: Literal["pandas"], columns: Iterable[str] | None = None
+) -> Tables[pandas.DataFrame]: ...
 @overload
-def read(source: str | os.PathLike[str], *, to: Literal["polars"]) -> Tables[polars.DataFrame]: ...
+def read(
+    source: str | os.PathLike[str], *, to: Literal["polars"], columns: Iterable[str] | None = None
+) -> Tables[polars.DataFrame]: ...
 @overload
 def read(source: Any, caps: Any = None, *, add_borders: bool = True) -> Record | None: ...
 def read(source: Any, *arguments: Any, **options: Any) -> Any:

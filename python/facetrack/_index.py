@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MPL-2.0
-"""Indexes of folders of records. They can be rebuilt from the status files and records at any time."""
+"""Indexes of folders of records, which `facetrack index` writes."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -17,28 +15,20 @@ from typing import Any, Union
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ._errors import Error, FileError, WrongArgument, file_errors, path_of
+from ._errors import Error, FileError, path_of
 from ._files import open_regular, read_regular
 from ._run import Status, log
-from ._schema import find
-from ._tables import FACE_COLUMNS, UnreadableRecord, read
 
 Source = Union[str, "os.PathLike[str]"]
 
 # Suffix of a status file. The rest of its path below the folder is the id of the video.
 MARKER = ".json.done"
 
-# How a Parquet file begins.
-PARQUET = b"PAR1"
-
 # Maximum size of a marker in bytes. Our choice: it has a few hundred.
 MARKER_SIZE = 1 << 20
 
 # Suffix of a folder that an interrupted run has left. Its status files are of parts of a video.
 PARTS = ".json.parts"
-
-# Statuses of videos with a record.
-RECORDED = ("complete", "truncated")
 
 # Status files that are values of Python at one time. Our choice.
 BATCH = 10_000
@@ -168,85 +158,3 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
     if kind == pa.int64():
         return type(value) is int and -(2**63) <= value < 2**63
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def write_index(
-    out: Source,
-    *sources: Source,
-    faces: Source | None = None,
-    columns: Mapping[str, pa.DataType] | None = None,
-) -> None:
-    """Writes the index of the sources to the Parquet file `out`, which is replaced when the new one is complete.
-
-    faces: A second file, with a row per face and frame of all records. `video` is the id of the video.
-    columns: Types of further columns of `faces`, such as `{"blendshapes.jawOpen": pyarrow.float32()}`. Their names are
-        those of `facetrack.read`. They are null in records without them.
-    """
-    others = [Path(path_of(out, "`out`")), *(Path(path_of(source, "a source")) for source in sources)]
-    if faces is not None and Path(path_of(faces, "`faces`")).resolve() in [other.resolve() for other in others]:
-        raise WrongArgument(f"{faces}: `faces` is the index or a source. Name another file")
-    schema = _schema(columns)
-    videos = index(*sources)
-    with _replaced(Path(out)) as path:
-        pq.write_table(videos, path)
-    if faces is None:
-        return
-    with _replaced(Path(faces)) as path, pq.ParquetWriter(path, schema) as writer:
-        for row in videos.select(["id", "record", "status"]).to_pylist():
-            if row["status"] in RECORDED:
-                writer.write_table(_faces_of(row["id"], row["record"], schema))
-
-
-def _schema(columns: Mapping[str, pa.DataType] | None) -> pa.Schema:
-    """The schema of a file of faces with further columns."""
-    if not isinstance(columns, (Mapping, type(None))):
-        raise WrongArgument(f"`columns` is {columns!r}. Give types of pyarrow by their names")
-    further = columns or {}
-    for name, kind in further.items():
-        key = find(name) if isinstance(name, str) else None
-        if not name or key is None or "properties" in key or isinstance(key.get("additionalProperties"), dict):
-            raise WrongArgument(f"`columns`: no face has the key {name!r}. Name keys of a face in the record, such as pose.yaw")
-        if not isinstance(kind, pa.DataType):
-            raise WrongArgument(f"`columns`: the type of {name!r} is {kind!r}. Give a type of pyarrow")
-    return pa.schema({"video": pa.string(), **FACE_COLUMNS, **further})
-
-
-def _faces_of(video: str, record: str, schema: pa.Schema) -> pa.Table:
-    tables = read(record)
-    if not tables.finished:
-        raise UnreadableRecord(f"{record}: it is cut off. Track the video again")
-    found = tables.faces
-    found = found.add_column(0, "video", pa.repeat(video, len(found)))
-    known = [name for name in schema.names if name in found.column_names]
-    missing = [pa.field(name, pa.null()) for name in schema.names if name not in known]
-    table = found.select(known)
-    for field in missing:
-        table = table.append_column(field, pa.nulls(len(table)))
-    try:
-        return table.select(schema.names).cast(schema)
-    except pa.ArrowException as error:
-        raise WrongArgument(f"`columns`: the values in {record} have another type: {error}") from error
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """A path to write to. It becomes `path` at the end. A link there is kept, and its target is replaced."""
-    with file_errors(path):
-        path = path.resolve()
-        if path.exists() and not path.is_file():
-            raise WrongArgument(f"{path}: it is not a regular file. Name another one")
-        if path.exists() and path.stat().st_size > 0:
-            with open_regular(path) as file:
-                if file.read(len(PARQUET)) != PARQUET:
-                    raise WrongArgument(f"{path}: it exists, and is no Parquet file. Name another file")
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-    with file_errors(path):
-        try:
-            yield partial
-            with open(partial, "rb") as written:
-                os.fsync(written.fileno())
-            os.replace(partial, path)
-        finally:
-            # Errors of this clean-up must not hide errors of `yield`.
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)

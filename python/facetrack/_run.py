@@ -104,6 +104,7 @@ class Summary:
     new, again, frames, video_hours, seconds: Of this run only.
     open: Videos without a result, because the run ended early or another run tracks them.
     failures: Path of the list of videos that are not complete; None without such videos.
+    table: Path of the table of all videos, with the option `table`; None if it was not written.
     """
 
     videos: int
@@ -119,10 +120,11 @@ class Summary:
     video_hours: float
     seconds: float
     failures: Optional[str]
+    table: Optional[str]
 
     @classmethod
     def _of(cls, event: Mapping[str, Any]) -> Summary:
-        values = {**event["figures"], "failures": event["failures"]}
+        values = {**event["figures"], "failures": event["failures"], "table": event["table"]}
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 
 

@@ -10,6 +10,10 @@ from typing import Any
 
 _SCHEMA = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
 
+# The columns of tables in their order. Names with `.*` stand for the values of an object, in alphabetical order.
+_COLUMNS = _SCHEMA["x-columns"]
+_PLACES = {name: place for place, name in enumerate(_COLUMNS)}
+
 # A key of the schema.
 Key = dict[str, Any]
 
@@ -88,6 +92,17 @@ def expected(head: dict[str, Any]) -> list[str]:
         group, is_group, _ = name.partition(".*")
         found += [f"{group}.{channel}" for channel in channels] if is_group else [name]
     return found
+
+
+def rank(name: str) -> tuple[int, str]:
+    """The place of a column among others."""
+    group = f"{name.partition('.')[0]}.*"
+    return _PLACES.get(name, _PLACES.get(group, len(_PLACES))), name
+
+
+def is_older(name: str) -> bool:
+    """Whether a column is only there for older consumers."""
+    return bool(_COLUMNS.get(name, {}).get("older"))
 
 
 def _channels(options: dict[str, Any], measured: list[str]) -> list[str]:

@@ -9,17 +9,19 @@ import os
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import simdjson
 
 from ._checks import Damage, check_count, check_faces, check_frames, check_head
 from ._errors import Error, WrongArgument, file_errors, path_of
 from ._files import open_regular
-from ._schema import FACE, FRAME, expected, find, find_type
+from ._schema import FACE, FRAME, expected, find, find_type, is_older, rank
 
 T = TypeVar("T")
 
@@ -58,6 +60,15 @@ FRAME_COLUMNS = {
 # Columns of every record. Others follow from its metadata.
 FACE_COLUMNS = {**PLACE, **{name: _type(name) for name in FACE["required"] if find_type(name) in TYPES}}
 
+# Columns that are in every table of faces.
+PLACED = ("video", "frame", "seconds", "pts", "id")
+
+# Suffix of a record that is being written.
+UNFINISHED = ".partial"
+
+# Nanoseconds in a second.
+SECOND = 1e9
+
 # Maximum size in bytes of a record that does not have a frame per line.
 LIMIT = 256 << 20
 
@@ -77,8 +88,8 @@ class Tables(Generic[T]):
 
     metadata: The video and how it was analysed.
     frames: A row per frame. `faces` is the number of faces.
-    faces: A row per face and frame. The columns follow from `metadata`. Lists of numbers are flat lists of 32-bit floats:
-        `landmarks` is x, y, z, x, y, z, …
+    faces: A row per face and frame. docs/columns.md lists the columns in their order. They follow from `metadata`. Lists of
+        numbers are flat lists of 32-bit floats: `landmarks` is x, y, z, x, y, z, …
     finished: Whether the record was finished. Without it the tables have all that could be read. Whether the video was
         complete is `metadata["complete"]`.
     """
@@ -185,10 +196,12 @@ def _numbers(values: list[bytes | None]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), doubles.cast(pa.float32(), safe=False), mask=missing)
 
 
-def read(path: str | os.PathLike[str], *, to: str = "arrow") -> Tables[Any]:
+def read(path: str | os.PathLike[str], *, to: str = "arrow", columns: Iterable[str] | None = None) -> Tables[Any]:
     """Reads a dense or jsonl record, finished or not. A damaged one raises `UnreadableRecord`.
 
     to: arrow, pandas or polars
+    columns: Columns of `faces` besides those of the frame and the id: names, and patterns such as `blendshapes.*`. By default
+        all but those for older programs.
     """
     if to not in ("arrow", "pandas", "polars"):
         raise WrongArgument(f"tables are arrow, pandas or polars, not {to!r}")
@@ -200,12 +213,47 @@ def read(path: str | os.PathLike[str], *, to: str = "arrow") -> Tables[Any]:
             raise
         except DAMAGE as error:
             raise UnreadableRecord(f"{path}: {error}. Record it again") from error
-    if to == "arrow":
-        return tables
-    return Tables(tables.metadata, _converted(tables.frames, to), _converted(tables.faces, to), tables.finished)
+    frames, faces = (_placed(table, tables.metadata, _video(path)) for table in (tables.frames, tables.faces))
+    faces = faces.select(_chosen(faces.column_names, columns))
+    return Tables(tables.metadata, _converted(frames, to), _converted(faces, to), tables.finished)
+
+
+def _video(path: str | os.PathLike[str]) -> str:
+    """The id of the video: the name of the record without suffixes."""
+    name = os.fsencode(Path(path).name).decode(errors="replace").removesuffix(UNFINISHED)
+    stem, dot, _ = name.rpartition(".")
+    return stem if dot else name
+
+
+def _placed(table: pa.Table, metadata: dict[str, Any], video: str) -> pa.Table:
+    """The table with the columns of `PLACED` first, as `facetrack export` computes them."""
+    seconds = pc.divide(pc.cast(table["pts"], pa.float64(), safe=False), SECOND)
+    if (fps := metadata.get("fps") or 0) > 0:
+        numbers = pc.max_element_wise(pc.subtract(table["frame"], 1), 0)
+        times = pc.multiply(pc.divide(pc.cast(numbers, pa.float64(), safe=False), fps), SECOND)
+        seconds = pc.coalesce(seconds, pc.divide(pc.round(times, round_mode="half_towards_infinity"), SECOND))
+    placed = {"video": pa.repeat(video, len(table)), "frame": table["frame"], "seconds": seconds, "pts": table["pts"]}
+    others = {name: table[name] for name in table.column_names if name not in placed}
+    return pa.table({**placed, **others})
+
+
+def _chosen(names: Iterable[str], patterns: Iterable[str] | None) -> list[str]:
+    """The columns that match one of the patterns, in the order of a table."""
+    ordered = sorted(names, key=rank)
+    if patterns is None:
+        return [name for name in ordered if not is_older(name)]
+    wanted = set(PLACED)
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        found = [name for name in ordered if isinstance(pattern, str) and fnmatchcase(name, pattern)]
+        if not found:
+            raise WrongArgument(f"`columns`: no column of this record matches {pattern!r}. docs/columns.md lists all columns")
+        wanted.update(found)
+    return [name for name in ordered if name in wanted]
 
 
 def _converted(table: pa.Table, to: str) -> Any:
+    if to == "arrow":
+        return table
     if to == "pandas":
         return table.to_pandas()
     import polars

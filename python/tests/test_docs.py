@@ -14,7 +14,7 @@ import facetrack
 DOCS = Path(__file__).parents[2] / "docs"
 
 # Those about metadata and about unfinished records are in the tests of the plugin, that about Ray in `clusters`.
-PAGES = ("python.md", "million-videos.md", "programs.md")
+PAGES = ("python.md", "million-videos.md", "programs.md", "run.md")
 
 
 def snippets(page: str, language: str = "python") -> list[str]:
@@ -40,6 +40,7 @@ def test_snippets_run(tmp_path: Path, page: str) -> None:
     # With the settings of the pages: records with other ones are not replaced.
     list(facetrack.run("clips", out="tracks", set={"max-faces": 2, "verbose": True}))
     export("tracks/clip.json")
+    subprocess.run(["facetrack", "index", "tracks", "--faces", "study.parquet"], check=True)
     for snippet in snippets(page):
         subprocess.run([sys.executable, "-c", snippet], check=True)
 

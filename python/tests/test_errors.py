@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -87,17 +86,13 @@ def test_values_that_are_no_path_are_shown(folder: Path, path: Any) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: facetrack.read(path),
         lambda: facetrack.index(path),
-        lambda: facetrack.write_index(path, folder / "folder"),
-        lambda: facetrack.write_index(folder / "out", path),
         lambda: facetrack.run([path]),
         lambda: facetrack.run([{"uri": path}]),
         lambda: facetrack.run("clip.mp4", command=path),
     ]
-    if path is not None:
-        calls.append(lambda: facetrack.write_index(folder / "out", folder / "folder", faces=path))
     for number, call in enumerate(calls):
         # A row, whose `uri` is missing.
-        if number == 4 and isinstance(path, dict):
+        if number == 2 and isinstance(path, dict):
             continue
         with pytest.raises(facetrack.WrongArgument) as raised:
             call()
@@ -138,41 +133,11 @@ def test_other_commands_are_no_facetrack(folder: Path) -> None:
         list(facetrack.run("clip.mp4", help=True))
 
 
-# Further columns of faces, and a part of the message.
-COLUMNS: tuple[tuple[Any, str], ...] = (
-    (5, "`columns` is 5"),
-    ({"jawOpen": pa.float32()}, "no face has the key 'jawOpen'"),
-    ({"pose": pa.float32()}, "no face has the key 'pose'"),
-    ({"blendshapes": pa.float32()}, "no face has the key 'blendshapes'"),
-    ({5: pa.float32()}, "no face has the key 5"),
-    ({"pose.yaw": "float"}, "the type of 'pose.yaw' is 'float'"),
-)
-
-
-@pytest.mark.parametrize("columns,message", COLUMNS)
-def test_wrong_columns_are_shown(folder: Path, columns: Any, message: str) -> None:
-    with pytest.raises(facetrack.WrongArgument, match=message):
-        facetrack.write_index(folder / "out", folder / "folder", faces=folder / "faces", columns=columns)
-
-
-def test_indexes_that_cannot_be_written_are_named(folder: Path) -> None:
-    for out, error in (
-        ("folder", facetrack.WrongArgument),
-        ("zeros", facetrack.WrongArgument),
-        ("nowhere/out", facetrack.FileError),
-        ("empty/out", facetrack.FileError),
-    ):
-        with pytest.raises(error) as raised:
-            facetrack.write_index(folder / out, folder / "folder")
-        assert str(folder / out) in str(raised.value)
-
-
-def test_a_missing_record_is_named(folder: Path) -> None:
-    marker = {"status": "complete", "key": "k", "frames": 1}
-    (folder / "folder/clip.json.done").write_text(json.dumps(marker))
-    with pytest.raises(facetrack.FileError, match=r"clip\.json: No such file"):
-        facetrack.write_index(folder / "out", folder / "folder", faces=folder / "faces")
-    assert not (folder / "faces").exists()
+@pytest.mark.parametrize("columns", ["jawOpen", ["pose"], [5]])
+def test_columns_that_a_record_lacks_are_shown(folder: Path, columns: Any) -> None:
+    (folder / "clip.json").write_text(HEAD + "]}")
+    with pytest.raises(facetrack.WrongArgument, match="no column of this record matches"):
+        facetrack.read(folder / "clip.json", columns=columns)
 
 
 def test_files_that_may_not_be_read_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

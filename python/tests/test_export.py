@@ -146,7 +146,7 @@ def test_tidy_tables_are_those_of_the_package(records: dict[str, Path], engine: 
     record = of(records, engine)
     wanted = facetrack.read(record).faces
     found = pq.read_table(export(record, "parquet", "--landmarks"))
-    assert set(found.column_names) == set(wanted.column_names)
+    assert found.column_names == wanted.column_names
     for name in wanted.column_names:
         assert found[name].type == wanted[name].type and found[name].to_pylist() == wanted[name].to_pylist(), name
     # CSV has the same values. A list has a column for each of its numbers.
@@ -197,7 +197,7 @@ def test_the_tables_of_a_folder_are_read_as_one(tmp_path: Path, verbose: bool) -
     wanted = facetrack.read(tmp_path / "out/b.json").faces
     assert facetrack.read(tmp_path / "out/a.json").faces.schema == wanted.schema
     for found in (pd.read_parquet(tables), polars.read_parquet(tables)):
-        assert set(found.columns) == set(wanted.column_names)
+        assert list(found.columns) == wanted.column_names and set(found["video"].to_list()) == {"b"}
         assert found["blendshapes.jawOpen"].to_list() == wanted["blendshapes.jawOpen"].to_pylist()
         assert found["pose.yaw"].to_list() == wanted["pose.yaw"].to_pylist()
         assert ("origin" in found.columns) == verbose
@@ -207,6 +207,18 @@ def test_landmarks_are_written_on_request(records: dict[str, Path]) -> None:
     for engine, records_landmarks in (("mediapipe", {"landmarks"}), ("openseeface", {"landmarks", "landmark_confidence"})):
         less, all_ = (pq.read_table(export(of(records, engine), "parquet", *more)) for more in ((), ("--landmarks",)))
         assert set(all_.column_names) - set(less.column_names) == records_landmarks
+
+
+def test_columns_are_chosen(records: dict[str, Path]) -> None:
+    record = of(records, "mediapipe")
+    patterns = ["blendshapes.*", "pose.*", "is_speaking"]
+    found = pq.read_table(export(record, "parquet", "--columns", *patterns))
+    wanted = facetrack.read(record, columns=patterns).faces
+    assert found.equals(wanted) and found["video"][0].as_py() == record.stem
+    assert found.column_names[4:9] == ["id", "pose.yaw", "pose.pitch", "pose.roll", "pose.matrix"]
+    assert found.column_names[-1] == "is_speaking"
+    assert "--columns age: the engine did not measure it" in refusal(record, "csv", "--columns", "age")
+    assert "only for csv and parquet" in refusal(record, "nuke", "--columns", "pose.*")
 
 
 def test_folders_are_exported(tmp_path: Path) -> None:
@@ -372,7 +384,7 @@ def test_smoothing_is_a_gaussian(records: dict[str, Path]) -> None:
 def test_unfinished_and_other_records(tmp_path: Path) -> None:
     record = scripted(tmp_path, "face; landmarks")
     whole = export(record, "csv").read_text()
-    partial = tmp_path / "cut.json.partial"
+    partial = tmp_path / "clip.json.partial"
     partial.write_bytes(record.read_bytes()[:-400])
     cut = export(partial, "csv").read_text()
     assert whole.startswith(cut) and len(cut.splitlines()) == 20

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MPL-2.0
-"""`facetrack.index`, of real runs."""
+"""Indexes and tables of real runs, by the package and the command."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -38,7 +41,7 @@ def test_parts_are_merged(tmp_path: Path) -> None:
     for shard in range(2):
         list(facetrack.run(folder, out=tmp_path / f"out{shard}", shard=f"{shard}/2", **SCRIPTED))
         parts.append(tmp_path / f"part{shard}.parquet")
-        facetrack.write_index(parts[shard], tmp_path / f"out{shard}")
+        command(tmp_path / f"out{shard}", "--to", parts[shard])
     merged = facetrack.index(*parts)
     assert merged["id"].to_pylist() == [f"clip{number}" for number in range(6)]
     assert facetrack.index(*parts, *parts).equals(merged)
@@ -48,24 +51,6 @@ def test_parts_are_merged(tmp_path: Path) -> None:
     own = facetrack.index(tmp_path / "out0")
     assert newer["id"].equals(merged["id"]) and not newer.equals(merged)
     assert newer.filter(pc.is_in(newer["id"], own["id"])).equals(own)
-
-
-def test_faces_of_all_videos(tmp_path: Path) -> None:
-    folder, _ = forty(tmp_path / "in")
-    out = tmp_path / "out"
-    list(facetrack.run(folder, out=out, set={"script": "face; landmarks", "verbose": True}, engine="scripted"))
-    columns = {"blendshapes.jawOpen": pa.float32(), "landmarks": pa.list_(pa.float32()), "age": pa.float64()}
-    facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet", columns=columns)
-    videos, faces = pq.read_table(tmp_path / "videos.parquet"), pq.read_table(tmp_path / "faces.parquet")
-    assert videos.equals(facetrack.index(out))
-    assert len(faces) == sum(videos["faces"].to_pylist()) > 34
-    assert faces["age"].null_count == len(faces) and faces["landmarks"].null_count == 0
-    one = faces.filter(pc.equal(faces["video"], "clip3"))
-    wanted = facetrack.read(out / "clip3.json").faces
-    assert one["landmarks"].to_pylist() == wanted["landmarks"].to_pylist()
-    # Written again from the same files, it is the same.
-    facetrack.write_index(tmp_path / "again.parquet", out)
-    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "videos.parquet").read_bytes()
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -82,16 +67,6 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "cannot be read" in table["message"][0].as_py()
     with pytest.raises(facetrack.FileError):
         facetrack.index(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="Name another file"):
-        facetrack.write_index(tmp_path / "faces.parquet", out, faces=tmp_path / "faces.parquet")
-    # An index that cannot be written leaves the older one.
-    facetrack.write_index(tmp_path / "faces.parquet", out)
-    before = (tmp_path / "faces.parquet").read_bytes()
-    (out / "clip1.json").unlink()
-    with pytest.raises(facetrack.FileError):
-        facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "faces.parquet")
-    assert (tmp_path / "faces.parquet").read_bytes() == before
-    assert not list(tmp_path.glob("*.partial"))
 
 
 def test_only_markers_of_videos_are_indexed(tmp_path: Path) -> None:
@@ -173,8 +148,6 @@ def test_a_cut_record_is_not_indexed(tmp_path: Path) -> None:
     record = out / "clip0.json"
     record.write_bytes(record.read_bytes()[:-300])
     faces = tmp_path / "faces.parquet"
-    with pytest.raises(facetrack.UnreadableRecord, match="it is cut off"):
-        facetrack.write_index(tmp_path / "videos.parquet", out, faces=faces)
     assert "it is cut off" in command(out, "--faces", faces)
     assert not faces.exists()
 
@@ -183,20 +156,16 @@ def test_only_parquet_files_are_replaced(tmp_path: Path) -> None:
     link = tmp_path / "link.parquet"
     link.symlink_to("target.parquet")
     (tmp_path / "out").mkdir()
-    facetrack.write_index(link, tmp_path / "out")
+    command(tmp_path / "out", "--to", link)
     assert link.is_symlink() and len(pq.read_table(tmp_path / "target.parquet")) == 0
-    with pytest.raises(ValueError, match="not a regular file"):
-        facetrack.write_index("/dev/null", tmp_path / "out")
     assert "not a regular file" in command(tmp_path / "out", "--to", "/dev/null")
     record = tmp_path / "clip.json"
     record.write_text("{}")
-    with pytest.raises(ValueError, match="no Parquet file"):
-        facetrack.write_index(record, tmp_path / "out")
     assert "no Parquet file" in command(tmp_path / "out", "--to", record)
     assert record.read_text() == "{}"
 
 
-def test_the_command_writes_the_same_index(tmp_path: Path) -> None:
+def test_the_package_reads_what_the_command_writes(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     forty(tmp_path / "in" / "deep")
     out = tmp_path / "out"
@@ -205,10 +174,9 @@ def test_the_command_writes_the_same_index(tmp_path: Path) -> None:
     assert command(out, "--to", path) == f"40 videos in {path}\n"
     ours = facetrack.index(out)
     assert pq.read_table(path).equals(ours)
-    # Each reads the files of the other.
     assert facetrack.index(path).equals(ours)
-    facetrack.write_index(tmp_path / "python.parquet", out)
-    command(tmp_path / "python.parquet", "--to", tmp_path / "again.parquet")
+    # An index can be made of an index.
+    command(path, "--to", tmp_path / "again.parquet")
     assert (tmp_path / "again.parquet").read_bytes() == path.read_bytes()
     # A damaged status file has only a place and a message.
     (out / "deep/clip0.json.done").write_text('{"key":')
@@ -231,37 +199,90 @@ def test_the_command_merges_parts(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "merged.parquet").equals(facetrack.index(*sources))
 
 
-def test_the_command_writes_the_same_faces(tmp_path: Path) -> None:
+def wanted_faces(videos: pa.Table, columns: list[str]) -> pa.Table:
+    """The faces of all videos with a record, read one by one."""
+    recorded = videos.filter(pc.is_in(videos["status"], pa.array(["complete", "truncated"])))
+    tables = [facetrack.read(record, columns=columns).faces for record in recorded["record"].to_pylist()]
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+@pytest.mark.parametrize("columns", [[], ["blendshapes.*", "pose.*", "origin", "landmarks"], ["*"]])
+def test_the_faces_of_all_videos_are_one_table(tmp_path: Path, columns: list[str]) -> None:
     folder, _ = forty(tmp_path / "in")
-    out = tmp_path / "out"
+    out, path = tmp_path / "out", tmp_path / "faces.parquet"
     list(facetrack.run(folder, out=out, set={"script": "face; landmarks", "verbose": True}, engine="scripted"))
-    columns = {
-        "blendshapes.jawOpen": pa.float64(),
-        "landmarks": pa.list_(pa.float32()),
-        "pose.matrix": pa.list_(pa.float32()),
-        "origin": pa.string(),
-        "age": pa.float64(),
-    }
-    facetrack.write_index(tmp_path / "videos.parquet", out, faces=tmp_path / "wanted.parquet", columns=columns)
-    path = tmp_path / "faces.parquet"
-    said = command(out, "--to", tmp_path / "videos.parquet", "--faces", path, "--columns", ",".join(columns))
-    faces, wanted = pq.read_table(path), pq.read_table(tmp_path / "wanted.parquet")
-    assert f"{len(wanted)} faces in {path}" in said and len(faces) > 34
+    options = ["--columns", *columns] if columns else ["--landmarks"]
+    said = command(out, "--to", tmp_path / "videos.parquet", "--faces", path, *options)
+    videos = pq.read_table(tmp_path / "videos.parquet")
+    faces, wanted = pq.read_table(path), wanted_faces(videos, columns or ["*"])
+    if not columns:
+        older = ("source", "label", "is_speaking", "speaking_confidence", "speaking_method")
+        wanted = wanted.drop_columns([name for name in wanted.column_names if name.startswith(("speaking_", *older))])
+    assert f"{len(wanted)} faces in {path}" in said and len(faces) == sum(videos["faces"].to_pylist()) > 34
+    assert faces.column_names[:5] == ["video", "frame", "seconds", "pts", "id"]
     assert faces.equals(wanted)
-    # Without further columns.
-    command(out, "--faces", path)
-    assert pq.read_table(path).equals(wanted.drop_columns(list(columns)))
-    assert facetrack.index(tmp_path / "videos.parquet").equals(pq.read_table("videos.parquet"))
+
+
+def test_the_table_of_a_run_is_one_of_all_videos(tmp_path: Path) -> None:
+    """30 clips and 6 files that are no video, as one table in Arrow, pandas and polars."""
+    folder, broken = forty(tmp_path / "in")
+    for number in range(30, 34):
+        (folder / f"clip{number}.mp4").unlink()
+    path = tmp_path / "study.parquet"
+    options: dict[str, Any] = {"out": tmp_path / "out", "engine": "scripted", "set": {"script": "face; landmarks"}}
+    options |= {"table": path, "columns": "blendshapes.*,pose.*"}
+    with facetrack.run(folder, **options) as run:
+        list(run)
+    assert run.summary is not None and run.summary.table == str(path) and run.exit_code == 1
+    found = pq.read_table(path)
+    videos = set(found["video"].to_pylist())
+    assert {f"clip{number}" for number in range(30)} <= videos and len(videos - broken) == 30
+    assert found.column_names[:6] == ["video", "frame", "seconds", "pts", "id", "pose.yaw"]
+    assert found.column_names[-1].startswith("blendshapes.")
+    for table in (pd.read_parquet(path), polars.read_parquet(path)):
+        assert list(table.columns) == found.column_names and len(table) == len(found)
+        assert table["seconds"].to_list() == [pts / 1e9 for pts in found["pts"].to_pylist()]
+        assert table["blendshapes.jawOpen"].to_list() == found["blendshapes.jawOpen"].to_pylist()
+    # `facetrack index` writes the same file.
+    again = tmp_path / "again.parquet"
+    command(tmp_path / "out", "--to", tmp_path / "videos.parquet", "--faces", again, "--columns", "blendshapes.*", "pose.*")
+    assert again.read_bytes() == path.read_bytes()
+    # Another run renews it, with the videos of the earlier one.
+    list(facetrack.run(folder, **options))
+    assert again.read_bytes() == path.read_bytes()
+
+
+# Options of a run with a table, and a part of the message that refuses them.
+NO_TABLES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"shard": "0/2"}, "each shard would replace the table of the others"),
+    ({"columns": "jawOpen"}, "Near: blendshapes.jawOpen"),
+    ({"columns": "gaze.*"}, "--columns gaze.*: the engine did not measure it"),
+    ({"set": {"format": "reduced"}}, "Leave out format=reduced"),
+    ({"table": "nowhere/study.parquet"}, "there is no such folder"),
+    ({"table": "notes.parquet"}, "it exists, and is no Parquet file with these columns"),
+)
+
+
+@pytest.mark.parametrize("options,message", NO_TABLES)
+def test_a_table_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.parquet").write_text("my notes")
+    clips(tmp_path / "in", 1)
+    with pytest.raises(facetrack.Refused, match=re.escape(message)):
+        list(facetrack.run("in", **{"out": "out", "table": "study.parquet", **SCRIPTED, **options}))
+    assert not (tmp_path / "out").exists() and not (tmp_path / "study.parquet").exists()
 
 
 def test_the_command_names_what_cannot_be_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     list(facetrack.run(clips(tmp_path / "in", 2), out=out, **SCRIPTED))
     path = tmp_path / "faces.parquet"
-    facetrack.write_index(tmp_path / "videos.parquet", out, faces=path)
+    command(out, "--faces", path)
     older = path.read_bytes()
     (out / "clip1.json").unlink()
     assert f"{out / 'clip1.json'}: No such file" in command(out, "--faces", path)
     assert path.read_bytes() == older and not list(tmp_path.glob("*.partial"))
     assert "nowhere: " in command(tmp_path / "nowhere")
-    assert "no face has this key" in command(out, "--faces", path, "--columns", "jawOpen")
+    assert "no column matches" in command(out, "--faces", path, "--columns", "jawOpen")

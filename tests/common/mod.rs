@@ -5,6 +5,7 @@
 pub mod bus;
 pub mod child;
 pub mod clip;
+pub mod column_page;
 pub mod encoded;
 pub mod ffmpeg;
 pub mod frames;

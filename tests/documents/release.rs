@@ -21,6 +21,8 @@ fn every_package_has_the_version_of_the_workspace() {
         ("meson.build", "\n  version: '", "'"),
         ("python/pyproject.toml", "\nversion = \"", "\""),
         ("examples/cluster/kubernetes.yaml", "/facetrack:", "\n"),
+        ("CITATION.cff", "\nversion: ", "\n"),
+        ("docs/citing.md", "version = {", "}"),
     ] {
         assert_eq!(stated_in(path, before, after), VERSION, "{path}");
     }
@@ -36,4 +38,8 @@ fn the_changelog_begins_with_this_version_and_its_date() {
         .filter(|heading| *heading != "[Unreleased]");
     let expected = format!("[{VERSION}] - {date}");
     assert_eq!(headings.next(), Some(expected.as_str()));
+    let cited = stated_in("CITATION.cff", "\ndate-released: \"", "\"");
+    assert_eq!(cited, date);
+    let year = stated_in("docs/citing.md", "year    = {", "}");
+    assert!(date.starts_with(&year), "{year}");
 }

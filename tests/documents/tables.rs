@@ -8,6 +8,7 @@ use facetrack::observation::Fields;
 use gstfacetrack::options;
 
 use crate::common;
+use crate::common::column_page;
 use crate::common::generated::assert_generated;
 use crate::common::metadata_page;
 use crate::common::property_table::{self, ELEMENTS};
@@ -49,6 +50,17 @@ fn the_tables_of_the_metadata_list_every_field() {
     ] {
         let table = metadata_page::table(&schema, group);
         assert_table("docs/metadata.md", name, &table);
+    }
+}
+
+#[test]
+fn the_page_of_columns_lists_all_of_them() {
+    let schema = serde_json::from_str(facetrack::record::JSON_SCHEMA).expect("JSON");
+    for (name, table) in [
+        ("columns", column_page::columns(&schema)),
+        ("blendshapes", column_page::blendshapes(&schema)),
+    ] {
+        assert_table("docs/columns.md", name, &table);
     }
 }
 

@@ -32,13 +32,10 @@ use smooth::{Deviations, Smoothed};
 use tracks::{Program, TrackSettings};
 
 use crate::error::{StoreError, is_full};
-use crate::faces::{self, Contents, Extent, Rows};
-use crate::index::videos;
+use crate::faces::{self, Choice, ColumnPattern, Contents, Extent, Rows};
+use crate::index::videos::{self, Recorded};
 use crate::output;
 use crate::table::{self, Cell, Column, FileFormat};
-
-/// Columns that are only written on request: a face has up to a thousand of these numbers.
-const LANDMARKS: [&str; 3] = ["landmarks", "landmarks_106", "landmark_confidence"];
 
 /// Warning for frames without a constant rate.
 const IRREGULAR: &str =
@@ -68,6 +65,11 @@ pub(crate) struct ExportArguments {
     /// 0.05,blendshapes=0.02. Groups: boxes, pose, blendshapes, landmarks
     #[arg(long, value_name = "SECONDS")]
     smooth: Option<Deviations>,
+    /// Names of columns, and patterns in quotes, such as 'blendshapes.*' 'pose.*' (csv, parquet). The
+    /// columns of the frame and the id are always written. Default: every column but landmarks, and
+    /// those for older programs
+    #[arg(long, value_name = "PATTERN", num_args = 1.., value_delimiter = ',')]
+    columns: Vec<ColumnPattern>,
     /// Add the landmarks (csv, parquet)
     #[arg(long)]
     landmarks: bool,
@@ -123,17 +125,20 @@ impl Format {
 struct Form {
     /// True if a row, or the file, has room for one face only.
     has_one_face: bool,
-    /// True if the landmarks are written on request.
-    takes_landmarks: bool,
+    /// True if columns can be chosen.
+    takes_columns: bool,
     /// True if the landmarks of a record with these contents are always needed.
     needs_landmarks: fn(&Contents) -> bool,
     target: Target,
 }
 
+/// The layout for a record of the video with this id, or the reason why there is none.
+type LayoutOf = fn(&str, &Contents) -> Result<Box<dyn Layout>, String>;
+
 /// A way to write a file.
 enum Target {
-    /// A table with the layout for a record with these contents, or the reason why there is none.
-    Table(FileFormat, fn(&Contents) -> Result<Box<dyn Layout>, String>),
+    /// A table.
+    Table(FileFormat, LayoutOf),
     /// Tracks of the whole record.
     Tracks(Program),
 }
@@ -142,7 +147,7 @@ impl Form {
     fn of_tracks(program: Program) -> Self {
         Self {
             has_one_face: false,
-            takes_landmarks: false,
+            takes_columns: false,
             needs_landmarks: |_| true,
             target: Target::Tracks(program),
         }
@@ -186,7 +191,8 @@ type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, String>> + 'a>;
 /// Returns a failure if a record of a folder was left out.
 pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error>> {
     if !arguments.record.is_dir() {
-        export(&arguments.record, &arguments.out, arguments)?;
+        let video = faces::video_of(&arguments.record);
+        export(&arguments.record, &video, &arguments.out, arguments)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut complaints = Vec::new();
@@ -195,7 +201,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error
     let suffix = arguments.format.form().extension();
     for video in index.values().filter_map(|row| videos::recorded(row)) {
         let out = arguments.out.join(format!("{}.{suffix}", video.id));
-        match export_to_folder(video.record, &out, arguments) {
+        match export_to_folder(&video, &out, arguments) {
             Err(error) if is_full(&*error) => return Err(error),
             Err(error) => complaints.push(error.to_string()),
             Ok(()) => (),
@@ -205,17 +211,22 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Error
 }
 
 fn export_to_folder(
-    record: &Path,
+    video: &Recorded<'_>,
     out: &Path,
     arguments: &ExportArguments,
 ) -> Result<(), Box<dyn Error>> {
     if let Some(folder) = out.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
     }
-    export(record, out, arguments)
+    export(video.record, video.id, out, arguments)
 }
 
-fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Box<dyn Error>> {
+fn export(
+    path: &Path,
+    video: &str,
+    out: &Path,
+    arguments: &ExportArguments,
+) -> Result<(), Box<dyn Error>> {
     let at = |error: String| format!("{}: {error}", path.display());
     let form = arguments.format.form();
     arguments.check(&form)?;
@@ -233,14 +244,17 @@ fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Bo
         Target::Tracks(_) => Extent::Found,
     };
     let mut contents = Contents::of(&mut replay, extent).map_err(at)?;
-    if !arguments.landmarks && !(form.needs_landmarks)(&contents) {
-        let is_kept = |column: &Column| !LANDMARKS.contains(&column.name.as_str());
-        contents.columns.retain(is_kept);
+    if !(form.needs_landmarks)(&contents) {
+        let choice = Choice {
+            patterns: &arguments.columns,
+            landmarks: arguments.landmarks,
+        };
+        contents.columns = choice.of(contents.columns).map_err(at)?;
     }
     let selection = selection(arguments, &form, &contents).map_err(at)?;
     let blends: Vec<_> = contents.columns.iter().map(Blend::of).collect();
     let (file, layout) = match form.target {
-        Target::Table(file, layout) => (file, layout(&contents).map_err(at)?),
+        Target::Table(file, layout) => (file, layout(video, &contents).map_err(at)?),
         Target::Tracks(program) => {
             table::check_start(out, program.start.as_bytes(), "file of this format")?;
             let settings = TrackSettings {
@@ -267,13 +281,14 @@ fn export(path: &Path, out: &Path, arguments: &ExportArguments) -> Result<(), Bo
     file.check(out, &columns)?;
     let frames = selected(&mut replay, &contents, selection);
     let frames = processed(frames, arguments, &blends);
-    table::write(out, file, columns, "row", |add| {
+    let count = table::write(out, file, columns, |add| {
         for frame in frames {
             let rows = frame.and_then(|frame| layout.rows(&frame)).map_err(at)?;
             rows.into_iter().try_for_each(&mut *add)?;
         }
         Ok(())
-    })
+    })?;
+    Ok(table::print_count(count, "row", out)?)
 }
 
 fn write_tracks(out: &Path, text: &str) -> Result<(), Box<dyn Error>> {
@@ -340,8 +355,8 @@ fn processed<'a>(
 impl ExportArguments {
     /// Refuses options that the format does not use.
     fn check(&self, form: &Form) -> Result<(), &'static str> {
-        if self.landmarks && !form.takes_landmarks {
-            return Err("--landmarks is only for csv and parquet");
+        if (self.landmarks || !self.columns.is_empty()) && !form.takes_columns {
+            return Err("--columns and --landmarks are only for csv and parquet");
         }
         let is_for_tracks =
             self.points.is_some() || self.margin.is_some() || self.first_frame.is_some();
@@ -392,6 +407,7 @@ mod tests {
         faces: None,
         fps: None,
         smooth: None,
+        columns: Vec::new(),
         landmarks: false,
         points: None,
         margin: None,
@@ -432,7 +448,7 @@ mod tests {
             })
         };
         for format in [Format::Csv, Format::Parquet, Format::OpenfaceCsv] {
-            for others in ["my notes", "frame,mine\n1,2\n", "PAR1 PAR1"] {
+            for others in ["my notes", "video,mine\n1,2\n", "PAR1 PAR1"] {
                 fs::write(&out, others).unwrap();
                 let error = export(format).unwrap_err().to_string();
                 assert!(error.contains("out: it exists, and is no "), "{error}");

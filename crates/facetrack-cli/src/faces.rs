@@ -3,9 +3,10 @@
 //! the record: `pose.yaw` is the key `yaw` of the object `pose`. The JSON Schema has their types.
 //! Nested lists of numbers become one flat list.
 
+mod columns;
 mod expected;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -20,6 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
+pub(crate) use self::columns::{Choice, ColumnPattern};
+pub(crate) use self::expected::Settings;
+
 use crate::table::{Cell, Column, Kind};
 
 /// Size of the video for records without one, in pixels: it changes no value of a table.
@@ -28,6 +32,9 @@ pub(crate) const ANY_SIZE: (u32, u32) = (1, 1);
 /// Frames per second of a record without times and rate: without one, a frame has no time. Our
 /// choice.
 pub(crate) const ANY_FPS: f64 = 25.0;
+
+/// Suffix of a record that is being written.
+const UNFINISHED: &str = ".partial";
 
 /// Names of the numbers of a point.
 pub(crate) const AXES: [&str; 3] = ["x", "y", "z"];
@@ -110,12 +117,11 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-/// The key of a value at this path, and its place in the schema.
-fn key(path: &str) -> Option<(usize, Key)> {
+/// The key of a value at this path.
+fn key(path: &str) -> Option<Key> {
     let any = || Some(format!("{}{ANY}", path.split_once('.')?.0));
-    let found = KEYS.get_full(path);
-    let (place, _, key) = found.or_else(|| KEYS.get_full(&any()?))?;
-    Some((place, *key))
+    let found = KEYS.get(path);
+    found.or_else(|| KEYS.get(&any()?)).copied()
 }
 
 /// Calls `work` with the path and the text of each value of a face that the schema has.
@@ -130,7 +136,7 @@ fn visit(
         return values.try_for_each(|(name, value)| visit(&joined(path, &name), value, work));
     }
     match key(path) {
-        Some((_, key)) if value.get() != "null" => work(path, key.kind, value),
+        Some(key) if value.get() != "null" => work(path, key.kind, value),
         _ => Ok(()),
     }
 }
@@ -140,22 +146,73 @@ fn visit(
 /// # Errors
 /// Returns an error if the schema has no such key.
 pub(crate) fn column(name: &str) -> Result<Column, String> {
-    let (_, key) = key(name).filter(|_| !name.ends_with(ANY)).ok_or(
+    let key = key(name).filter(|_| !name.ends_with(ANY)).ok_or(
         "no face has this key. Use the names of keys of a face in the record, such as pose.yaw",
     )?;
     Ok(Column::new(name, key.kind))
 }
 
 /// The columns that every record has.
-pub(crate) fn common_columns() -> Vec<Column> {
+fn common_columns() -> Vec<Column> {
     let keys = KEYS.iter().filter(|(_, key)| key.is_common);
     keys.map(|(name, key)| Column::new(name, key.kind))
         .collect()
 }
 
-/// The columns of the frame that a face is in.
-pub(crate) fn frame_columns() -> [Column; 2] {
-    ["frame", "pts"].map(|name| Column::new(name, Kind::Integer))
+/// The columns of the frame that a face is in. They come first, and are in every table.
+pub(crate) fn frame_columns() -> [Column; 4] {
+    [
+        ("video", Kind::Text),
+        ("frame", Kind::Integer),
+        ("seconds", Kind::Double),
+        ("pts", Kind::Integer),
+    ]
+    .map(|(name, kind)| Column::new(name, kind))
+}
+
+/// The columns of faces that follow from the settings: all of them for a known engine.
+pub(crate) fn columns_of(settings: Settings<'_>) -> Vec<Column> {
+    let expected = expected::columns(settings);
+    let further = expected.iter().filter_map(|(name, _)| column(name).ok());
+    let mut columns: Vec<_> = common_columns().into_iter().chain(further).collect();
+    columns.sort_by_cached_key(|column| columns::rank(&column.name));
+    columns
+}
+
+/// The columns of one table of several records.
+///
+/// # Errors
+/// Returns an error with its path if a record cannot be read.
+pub(crate) fn columns_of_all<'a>(
+    records: impl Iterator<Item = &'a Path>,
+) -> Result<Vec<Column>, String> {
+    let mut all: Vec<Column> = common_columns();
+    let mut known: HashSet<String> = all.iter().map(|column| column.name.clone()).collect();
+    for record in records {
+        let replay = open(record).map_err(|error| format!("{}: {error}", record.display()))?;
+        let columns = columns_of(settings(&replay)).into_iter();
+        all.extend(columns.filter(|column| known.insert(column.name.clone())));
+    }
+    all.sort_by_cached_key(|column| columns::rank(&column.name));
+    Ok(all)
+}
+
+/// The settings of a record.
+fn settings<S>(replay: &Replay<S>) -> Settings<'_> {
+    Settings {
+        engine: replay.engine(),
+        of_sink: replay.options(),
+        of_engine: replay.facetrack_options(),
+    }
+}
+
+/// The id of the video of a single record: its name without suffixes.
+pub(crate) fn video_of(record: &Path) -> String {
+    let name = record.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(&name);
+    name.rsplit_once('.')
+        .map_or(name, |(stem, _)| stem)
+        .to_owned()
 }
 
 /// Opens a record.
@@ -180,7 +237,7 @@ pub(crate) enum Extent {
 /// The values that the faces of a record have.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Columns that every record has, then further ones in the order of the schema.
+    /// In the order of the schema.
     pub columns: Vec<Column>,
     /// Number of landmarks of a face; 0 without landmarks.
     pub landmarks: usize,
@@ -198,7 +255,7 @@ impl Contents {
     pub(crate) fn of(replay: &mut Replay<File>, extent: Extent) -> Result<Self, String> {
         let mut contents = Self::default();
         let expected = match extent {
-            Extent::Expected => expected::columns(replay),
+            Extent::Expected => expected::columns(settings(replay)),
             Extent::Found => Vec::new(),
         };
         let further = expected.iter().filter_map(|(name, _)| column(name).ok());
@@ -218,8 +275,7 @@ impl Contents {
                 column.parts = parts(&name, length);
             }
         }
-        let place = |name: &str| key(name).map(|(place, key)| (!key.is_common, place));
-        found.sort_by(|a, _, b, _| place(a).cmp(&place(b)));
+        found.sort_by_cached_key(|name, _| columns::rank(name));
         contents.columns = found.into_values().collect();
         let landmarks = contents.place("landmarks");
         let numbers = landmarks.map_or(0, |place| contents.columns[place].parts.len());
@@ -273,7 +329,7 @@ impl Contents {
 
 /// Names of the values of a list.
 fn parts(name: &str, count: usize) -> Vec<String> {
-    let width = key(name).map_or(0, |(_, key)| key.width);
+    let width = key(name).map_or(0, |key| key.width);
     let part = |index: usize| match index.checked_div(width) {
         None => format!("{name}.{index}"),
         Some(point) if width <= AXES.len() => format!("{name}.{point}.{}", AXES[index % width]),
@@ -328,12 +384,17 @@ impl Frame {
         faces.map(|face| (face.id, face)).collect()
     }
 
-    /// The cells of [`frame_columns`].
-    pub(crate) fn cells(&self) -> [Cell; 2] {
-        let pts = self
-            .pts
-            .map_or(Cell::Missing, |pts| Cell::Integer(pts as i64));
-        [Cell::Integer(self.number as i64), pts]
+    /// A row for each face of the frame of this video.
+    pub(crate) fn rows(&self, video: &str) -> impl Iterator<Item = Vec<Cell>> {
+        let cell = |time: Option<u64>, cell: fn(u64) -> Cell| time.map_or(Cell::Missing, cell);
+        let place = [
+            Cell::Text(video.to_owned()),
+            Cell::Integer(self.number as i64),
+            cell(self.time, |time| Cell::Double(time as f64 / 1e9)),
+            cell(self.pts, |pts| Cell::Integer(pts as i64)),
+        ];
+        let faces = self.faces.iter();
+        faces.map(move |face| [&place[..], &face.cells].concat())
     }
 }
 
@@ -460,7 +521,12 @@ mod tests {
         let rows = Rows::new(&names.map(|name| column(name).unwrap()));
         assert!(rows.frame(&mut replay, 0).unwrap().faces.is_empty());
         let frame = rows.frame(&mut replay, 1).unwrap();
-        assert_eq!(frame.cells(), [Cell::Integer(2), Cell::Missing]);
+        let row = frame.rows("clip").next().unwrap();
+        let text = Cell::Text("clip".to_owned());
+        assert_eq!(
+            row[..4],
+            [text, Cell::Integer(2), Cell::Missing, Cell::Missing]
+        );
         let wanted = [
             Cell::Integer(3),
             Cell::Missing,
@@ -479,20 +545,19 @@ mod tests {
     #[test]
     fn contents_are_the_common_columns_and_those_with_values() {
         let contents = Contents::of(&mut record().1, Extent::Found).unwrap();
-        let names: Vec<_> = contents.columns.iter().map(|it| it.name.as_str()).collect();
+        let mut names: Vec<_> = contents.columns.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names[0], "id");
         let common = common_columns();
         assert_eq!(common.len(), 15);
-        for (column, known) in std::iter::zip(&contents.columns, &common) {
-            assert_eq!(column, known);
-        }
+        names.retain(|name| common.iter().all(|column| column.name != *name));
         let found = [
-            "key_points",
-            "pose.matrix",
             "pose.yaw",
-            "blendshapes_raw.jawOpen",
+            "pose.matrix",
             "blendshapes_corrected",
+            "blendshapes_raw.jawOpen",
+            "key_points",
         ];
-        assert_eq!(names[common.len()..], found);
+        assert_eq!(names, found);
         let parts = |name: &str| &contents.columns[contents.place(name).unwrap()].parts;
         let points = ["0.x", "0.y", "1.x", "1.y"];
         assert_eq!(
@@ -501,6 +566,49 @@ mod tests {
         );
         assert_eq!(parts("pose.matrix")[7], "pose.matrix.1.3");
         assert_eq!(contents.areas, BTreeMap::from([(1, 16.0)]));
+    }
+
+    #[test]
+    fn a_single_record_names_its_video() {
+        for name in ["a/x.y.json", "x.y.jsonl", "x.y.json.partial", "x.y"] {
+            let want = if name == "x.y" { "x" } else { "x.y" };
+            assert_eq!(video_of(Path::new(name)), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn one_table_has_the_columns_of_all_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = |name: &str, engine: &str, fields: &str| {
+            let path = folder.path().join(name);
+            let head =
+                serde_json::json!({"tracking_engine": engine, "options": {"fields": fields}});
+            let record = serde_json::json!({"metadata": head, "frames": []});
+            std::fs::write(&path, record.to_string()).unwrap();
+            path
+        };
+        let records = [
+            record("a", "openseeface", "gaze"),
+            record("b", "mediapipe", ""),
+            record("c", "mediapipe", "box"),
+        ];
+        let names = |records: &[std::path::PathBuf]| -> Vec<String> {
+            let columns = columns_of_all(records.iter().map(|it| it.as_path())).unwrap();
+            columns.into_iter().map(|column| column.name).collect()
+        };
+        let all = names(&records);
+        assert!(all.is_sorted_by_key(|name| columns::rank(name)), "{all:?}");
+        let single = records
+            .iter()
+            .flat_map(|it| names(std::slice::from_ref(it)));
+        assert_eq!(
+            single.collect::<HashSet<_>>(),
+            all.iter().cloned().collect()
+        );
+        let reversed: Vec<_> = records.iter().rev().cloned().collect();
+        assert_eq!(names(&reversed), all);
+        let error = columns_of_all([Path::new("nowhere")].into_iter()).unwrap_err();
+        assert!(error.starts_with("nowhere: "), "{error}");
     }
 
     #[test]

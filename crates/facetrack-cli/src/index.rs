@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MPL-2.0
 //! `facetrack index`: the status files of many videos as a table, and the faces of their records.
-//! `facetrack.index` and `facetrack.write_index` in Python have the same columns.
+//! `facetrack.index` in Python reads both, and has the same columns.
 
 pub(crate) mod videos;
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use facetrack_assets::file::is_same;
 
 use self::videos::Recorded;
-use crate::faces::{self, Rows};
+use crate::faces::{self, Choice, ColumnPattern, Rows};
 use crate::output;
-use crate::table::{self, Add, Cell, Column, FileFormat, Kind};
+use crate::table::{self, Add, FileFormat};
 
 const PARQUET: FileFormat = FileFormat::Parquet;
 
@@ -30,15 +30,18 @@ pub(crate) struct IndexArguments {
     /// Second Parquet file to write, with a row per face and frame of all records
     #[arg(long, value_name = "FILE")]
     faces: Option<PathBuf>,
-    /// Further columns of the second file, such as blendshapes.jawOpen,pose.yaw
+    /// Columns of the second file, as in facetrack export
     #[arg(
         long,
-        value_name = "NAMES",
+        value_name = "PATTERN",
         requires = "faces",
-        value_delimiter = ',',
-        value_parser = faces::column
+        num_args = 1..,
+        value_delimiter = ','
     )]
-    columns: Vec<Column>,
+    columns: Vec<ColumnPattern>,
+    /// Add the landmarks to the second file
+    #[arg(long, requires = "faces")]
+    landmarks: bool,
 }
 
 /// Writes the index.
@@ -48,33 +51,64 @@ pub(crate) struct IndexArguments {
 /// the faces is also another argument.
 ///
 /// Returns a failure if an entry of a folder was left out.
-pub(crate) fn run(arguments: IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
-    check_faces(&arguments)?;
-    PARQUET.check(&arguments.to, &videos::columns())?;
-    let face_columns = [faces::common_columns(), arguments.columns].concat();
-    let video = std::iter::once(Column::new("video", Kind::Text));
-    let all = video.chain(faces::frame_columns());
-    let all: Vec<_> = all.chain(face_columns.iter().cloned()).collect();
-    let mut path = arguments.faces.iter();
-    path.try_for_each(|path| PARQUET.check(path, &all))?;
+pub(crate) fn run(arguments: &IndexArguments) -> Result<ExitCode, Box<dyn Error>> {
+    check_faces(arguments)?;
+    let (to, columns) = (&arguments.to, videos::columns());
+    PARQUET.check(to, &columns)?;
     let mut code = ExitCode::SUCCESS;
     let videos = videos::index(&arguments.sources, &mut |complaint| {
         code = ExitCode::FAILURE;
         output::complain(format_args!("facetrack index: left out: {complaint}"));
     })?;
-    let columns = videos::columns();
-    table::write(&arguments.to, PARQUET, columns, "video", |add| {
+    let count = table::write(to, PARQUET, columns, |add| {
         let mut rows = videos.values().cloned();
         rows.try_for_each(|row| Ok(add(row)?))
     })?;
-    if let Some(path) = arguments.faces {
-        let rows = Rows::new(&face_columns);
-        table::write(&path, PARQUET, all, "face", |add| {
-            let mut recorded = videos.values().filter_map(|row| videos::recorded(row));
-            recorded.try_for_each(|video| add_faces(&video, &rows, add))
-        })?;
+    table::print_count(count, "video", to)?;
+    if let Some(path) = &arguments.faces {
+        let recorded = videos.values().filter_map(|row| videos::recorded(row));
+        let recorded: Vec<_> = recorded.collect();
+        let choice = Choice {
+            patterns: &arguments.columns,
+            landmarks: arguments.landmarks,
+        };
+        let count = write_faces(path, &recorded, choice)?;
+        table::print_count(count, "face", path)?;
     }
     Ok(code)
+}
+
+/// Checks that a table of faces would replace nothing but an earlier one.
+///
+/// # Errors
+/// Returns a message with the file and the remedy.
+pub(crate) fn check_table(path: &Path) -> Result<(), String> {
+    PARQUET.check(path, &faces::frame_columns())
+}
+
+/// Writes a row for each face and frame of these videos, and returns their number. The table has each
+/// column that one of the records has.
+///
+/// # Errors
+/// Returns an error if a record cannot be read or is not finished, a pattern matches no column, or
+/// the table cannot be written.
+pub(crate) fn write_faces(
+    path: &Path,
+    videos: &[Recorded<'_>],
+    choice: Choice<'_>,
+) -> Result<u64, Box<dyn Error>> {
+    check_table(path)?;
+    let mut columns = faces::columns_of_all(videos.iter().map(|video| video.record))?;
+    // Without a record, there is nothing that a pattern could match.
+    if !videos.is_empty() {
+        columns = choice.of(columns)?;
+    }
+    let rows = Rows::new(&columns);
+    let all = faces::frame_columns().into_iter().chain(columns).collect();
+    table::write(path, PARQUET, all, |add| {
+        let mut videos = videos.iter();
+        videos.try_for_each(|video| add_faces(video, &rows, add))
+    })
 }
 
 /// Adds a row for each face of the video.
@@ -91,16 +125,12 @@ fn add_faces(video: &Recorded<'_>, rows: &Rows, add: &mut Add<'_>) -> Result<(),
     let frames = replay.frames().len();
     for place in 0..frames {
         let frame = rows.frame(&mut replay, place).map_err(at)?;
-        for face in &frame.faces {
-            let id = std::iter::once(Cell::Text(video.id.to_owned()));
-            let cells = face.cells.iter().cloned();
-            add(id.chain(frame.cells()).chain(cells).collect())?;
-        }
+        frame.rows(video.id).try_for_each(&mut *add)?;
     }
     Ok(())
 }
 
-/// Checks that writing the faces does not overwrite the index or a source.
+/// Checks that writing the faces does not overwrite the index, a source, or a file of another kind.
 fn check_faces(arguments: &IndexArguments) -> Result<(), String> {
     let Some(faces) = &arguments.faces else {
         return Ok(());
@@ -112,25 +142,25 @@ fn check_faces(arguments: &IndexArguments) -> Result<(), String> {
             faces.display()
         ));
     }
-    Ok(())
+    check_table(faces)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::table::{Column, Kind};
 
     #[test]
     fn the_faces_replace_neither_the_index_nor_a_source() {
         let folder = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
         let index = |source: &Path, to: &Path, faces: Option<&Path>| {
-            run(IndexArguments {
+            run(&IndexArguments {
                 sources: vec![source.to_owned()],
                 to: to.to_owned(),
                 faces: faces.map(Path::to_owned),
                 columns: Vec::new(),
+                landmarks: false,
             })
         };
         index(folder.path(), &a, None).unwrap();
@@ -154,7 +184,7 @@ mod tests {
             Column::new("id", Kind::Text),
             Column::new("mine", Kind::Text),
         ];
-        table::write(&other, PARQUET, columns, "row", |_| Ok(())).unwrap();
+        table::write(&other, PARQUET, columns, |_| Ok(())).unwrap();
         index(&a, &a, Some(&b)).unwrap();
         for (to, faces) in [(&other, None), (&a, Some(other.as_path())), (&b, None)] {
             let error = index(&a, to, faces).unwrap_err().to_string();

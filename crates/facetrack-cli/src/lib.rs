@@ -140,7 +140,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Export(arguments) => return export::run(&arguments),
         Command::View(arguments) => return view::run(&arguments),
         Command::Blur(arguments) => return blur::run(&arguments),
-        Command::Index(arguments) => return index::run(arguments),
+        Command::Index(arguments) => return index::run(&arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,
         Command::Path { file } => {

@@ -20,6 +20,7 @@ mod segments;
 mod shard;
 mod staging;
 pub(crate) mod status_file;
+mod study_table;
 mod summary;
 mod tracked;
 pub(crate) mod units;
@@ -197,6 +198,7 @@ impl<'a> Run<'a> {
         if arguments.segment.is_some() {
             check_parts(&pool.ready.options).map_err(SetupError::usage)?;
         }
+        study_table::check(arguments, shard, &pool.ready).map_err(SetupError::usage)?;
         Ok(Self {
             arguments,
             shard,
@@ -234,15 +236,21 @@ impl<'a> Run<'a> {
         if let Err(error) = &failures {
             output::complain(format_args!("facetrack run: the list of failures: {error}"));
         }
-        let is_listed = failures.is_ok();
+        let table = study_table::write(&self, &display.summary, stop);
+        if let Err(error) = &table {
+            output::complain(format_args!("facetrack run: the table: {error}"));
+        }
+        let is_written = failures.is_ok() && table.is_ok();
         let listed = failures.as_ref().ok().and_then(Option::as_deref);
         if !self.arguments.is_step {
-            display.summarise(listed)?;
+            display.summarise(listed, table.as_ref().ok().copied().flatten())?;
         }
-        if failures.is_err_and(|error| is_full(&error)) {
+        let is_full = failures.is_err_and(|error| is_full(&error))
+            || table.is_err_and(|error| is_full(&*error));
+        if is_full {
             return Ok(TRY_AGAIN);
         }
-        Ok(exit_code(&display.summary, stop, is_listed))
+        Ok(exit_code(&display.summary, stop, is_written))
     }
 
     /// Tracks the videos that are left, and returns why that stopped early.
@@ -287,11 +295,11 @@ impl<'a> Run<'a> {
     }
 }
 
-fn exit_code(summary: &Summary, stop: Option<Stop>, is_listed: bool) -> u8 {
+fn exit_code(summary: &Summary, stop: Option<Stop>, is_written: bool) -> u8 {
     match (stop, summary.only_status()) {
         (Some(Stop::Terminated | Stop::OutOfSpace), _) => TRY_AGAIN,
         (_, Some(status)) if summary::is_hopeless(status) => HOPELESS,
-        _ if summary.is_complete() && is_listed => COMPLETE,
+        _ if summary.is_complete() && is_written => COMPLETE,
         _ => INCOMPLETE,
     }
 }

@@ -79,7 +79,7 @@ impl FileFormat {
 /// Adds a row to a table.
 pub(crate) type Add<'a> = dyn FnMut(Vec<Cell>) -> Result<(), StoreError> + 'a;
 
-/// Writes a file with the rows that `fill` adds, and prints how many `things` it has.
+/// Writes a file with the rows that `fill` adds, and returns how many it has.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written, or `fill` fails.
@@ -87,9 +87,8 @@ pub(crate) fn write(
     path: &Path,
     format: FileFormat,
     columns: Vec<Column>,
-    thing: &str,
     fill: impl FnOnce(&mut Add<'_>) -> Result<(), Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<u64, Box<dyn Error>> {
     let replacement = Replacement::begin(path).map_err(StoreError::at(path))?;
     let file = replacement.file().map_err(StoreError::at(path))?;
     let table = format.begin(BufWriter::new(file), columns);
@@ -101,11 +100,16 @@ pub(crate) fn write(
     })?;
     table.finish().map_err(StoreError::at(path))?;
     replacement.finish().map_err(StoreError::at(path))?;
+    Ok(count)
+}
+
+/// Prints how many things a file has.
+///
+/// # Errors
+/// Returns an error if the text cannot be printed.
+pub(crate) fn print_count(count: u64, thing: &str, path: &Path) -> Result<(), StoreError> {
     let count = output::counted(count, thing);
-    Ok(output::print_line(format_args!(
-        "{count} in {}",
-        path.display()
-    ))?)
+    output::print_line(format_args!("{count} in {}", path.display()))
 }
 
 /// Writes a file with this text.

@@ -26,9 +26,9 @@ use crate::table::{Cell, Column, FileFormat, Kind};
 
 pub(super) const FORM: Form = Form {
     has_one_face: true,
-    takes_landmarks: false,
+    takes_columns: false,
     needs_landmarks: |_| false,
-    target: Target::Table(FileFormat::RaggedCsv, |contents| {
+    target: Target::Table(FileFormat::RaggedCsv, |_, contents| {
         Ok(Box::new(LiveLink::new(contents)?))
     }),
 };

@@ -16,9 +16,9 @@ use crate::table::{Cell, Column, FileFormat, Kind};
 
 pub(super) const FORM: Form = Form {
     has_one_face: false,
-    takes_landmarks: false,
+    takes_columns: false,
     needs_landmarks: has_landmarks,
-    target: Target::Table(FileFormat::Csv, |contents| {
+    target: Target::Table(FileFormat::Csv, |_, contents| {
         Ok(Box::new(OpenFace::new(contents)))
     }),
 };

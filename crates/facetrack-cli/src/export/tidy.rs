@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! A row per face and frame, with the columns that the record has values for.
+//! A row per face and frame, with the columns that were chosen.
 
 use super::frame::Frame;
 use super::{Form, Layout, Target};
@@ -13,27 +13,31 @@ pub(super) const PARQUET: Form = form(FileFormat::Parquet);
 const fn form(file: FileFormat) -> Form {
     Form {
         has_one_face: false,
-        takes_landmarks: true,
+        takes_columns: true,
         needs_landmarks: |_| false,
-        target: Target::Table(file, |contents| {
-            Ok(Box::new(Tidy(contents.columns.clone())))
+        target: Target::Table(file, |video, contents| {
+            Ok(Box::new(Tidy {
+                video: video.to_owned(),
+                columns: contents.columns.clone(),
+            }))
         }),
     }
 }
 
-/// The columns of a face.
-struct Tidy(Vec<Column>);
+/// A row per face and frame of a video.
+struct Tidy {
+    video: String,
+    /// The columns of a face.
+    columns: Vec<Column>,
+}
 
 impl Layout for Tidy {
     fn columns(&self) -> Vec<Column> {
-        frame_columns().into_iter().chain(self.0.clone()).collect()
+        let columns = self.columns.iter().cloned();
+        frame_columns().into_iter().chain(columns).collect()
     }
 
     fn rows(&self, frame: &Frame) -> Result<Vec<Vec<Cell>>, String> {
-        let faces = frame.faces.iter().map(|face| {
-            let cells = frame.cells().into_iter();
-            cells.chain(face.cells.iter().cloned()).collect()
-        });
-        Ok(faces.collect())
+        Ok(frame.rows(&self.video).collect())
     }
 }

@@ -5,7 +5,6 @@
 use std::sync::LazyLock;
 
 use facetrack::record::{BlendshapeProfile, JSON_SCHEMA};
-use facetrack::replay::Replay;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -40,34 +39,59 @@ static ENGINES: LazyLock<IndexMap<String, Engine>> = LazyLock::new(|| {
     serde_json::from_value(schema[ENGINES_KEY].take()).unwrap_or_default()
 });
 
+/// The engine and the properties that the columns of a record follow from.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings<'a> {
+    pub engine: &'a str,
+    /// Properties of `trackjsonsink`.
+    pub of_sink: &'a Map<String, Json>,
+    /// Properties of `facetrack`.
+    pub of_engine: &'a Map<String, Json>,
+}
+
 /// Names of the columns besides those that every record has, with the lengths of their lists; none
 /// if the engine is not known.
-pub(super) fn columns<S>(replay: &Replay<S>) -> Vec<(String, usize)> {
-    let Some(engine) = ENGINES.get(replay.engine()) else {
+pub(super) fn columns(settings: Settings<'_>) -> Vec<(String, usize)> {
+    let Some(engine) = ENGINES.get(settings.engine) else {
         return Vec::new();
     };
-    let channels = profile(replay.options()).channels(&engine.blendshapes);
+    let channels = profile(settings.of_sink).channels(&engine.blendshapes);
     let parts = engine.columns.iter();
-    let parts = parts.filter(|(_, part)| part.is_recorded(replay));
+    let parts = parts.filter(|(_, part)| part.is_recorded(settings));
     let names = parts.flat_map(|(name, part)| {
-        let names = match name.strip_suffix(ANY) {
-            Some(group) => channels.iter().map(|it| format!("{group}.{it}")).collect(),
-            None => vec![name.clone()],
-        };
+        let names = expanded(name, &channels);
         names.into_iter().map(|name| (name, part.length))
     });
     names.collect()
 }
 
+/// Names of the columns that any engine can have.
+pub(super) fn all_names() -> impl Iterator<Item = String> {
+    let of = |engine: &'static Engine| {
+        let names = engine.columns.keys();
+        names.flat_map(|name| expanded(name, &engine.blendshapes))
+    };
+    ENGINES.values().flat_map(of)
+}
+
+/// The name, or a name for each channel.
+fn expanded(name: &str, channels: &[impl AsRef<str>]) -> Vec<String> {
+    let Some(group) = name.strip_suffix(ANY) else {
+        return vec![name.to_owned()];
+    };
+    let channels = channels.iter().map(AsRef::as_ref);
+    channels.map(|it| format!("{group}.{it}")).collect()
+}
+
 impl Part {
-    fn is_recorded<S>(&self, replay: &Replay<S>) -> bool {
-        let options = replay.facetrack_options();
+    fn is_recorded(&self, settings: Settings<'_>) -> bool {
         let is_selected = self.fields.as_ref().is_none_or(|field| {
-            let fields = text(replay.options(), "fields");
-            is_set(replay.options(), "verbose") || fields.split('+').any(|it| it == field)
+            let fields = text(settings.of_sink, "fields");
+            is_set(settings.of_sink, "verbose") || fields.split('+').any(|it| it == field)
         });
         let mut needed = self.options.iter();
-        is_selected && (self.options.is_empty() || needed.any(|name| is_set(options, name)))
+        let is_on = |name: &String| is_set(settings.of_engine, name);
+        is_selected && (self.options.is_empty() || needed.any(is_on))
     }
 }
 
@@ -99,8 +123,6 @@ fn profile(options: &Map<String, Json>) -> BlendshapeProfile {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use serde_json::json;
 
     use super::*;
@@ -112,10 +134,14 @@ mod tests {
         "speaking_sources.visual.confidence",
     ];
 
-    /// The columns of a record without frames.
+    /// The columns of a record with this head.
     fn columns(head: Json) -> Vec<(String, usize)> {
-        let text = json!({"metadata": head, "frames": []}).to_string();
-        super::columns(&Replay::open(Cursor::new(text)).unwrap())
+        let options = |name: &str| head[name].as_object().cloned().unwrap_or_default();
+        super::columns(Settings {
+            engine: head["tracking_engine"].as_str().unwrap(),
+            of_sink: &options("options"),
+            of_engine: &options("facetrack_options"),
+        })
     }
 
     fn names(head: Json) -> Vec<String> {

@@ -12,6 +12,7 @@ use super::fetching::FetchCommand;
 use super::segment_plan::SegmentPlan;
 use super::shard::ShardOption;
 use super::units;
+use crate::faces::{Choice, ColumnPattern};
 
 /// Properties of the older pipeline: its rule for ids.
 const OLDER_PROPERTIES: [(&str, &str); 2] = [("tracker", "centroid"), ("max-distance", "80")];
@@ -84,6 +85,21 @@ pub(crate) struct RunArguments {
     /// File for the list of videos that are not complete
     #[arg(long, value_name = "FILE")]
     pub failures: Option<PathBuf>,
+    /// Parquet file to write when the run ends, with a row per face and frame of all videos
+    #[arg(long, value_name = "FILE")]
+    pub table: Option<PathBuf>,
+    /// Columns of the table, as in facetrack export
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        requires = "table",
+        num_args = 1..,
+        value_delimiter = ','
+    )]
+    pub columns: Vec<ColumnPattern>,
+    /// Add the landmarks to the table
+    #[arg(long, requires = "table")]
+    pub landmarks: bool,
     /// Print events as JSON, one per line
     #[arg(long)]
     pub json: bool,
@@ -124,6 +140,9 @@ impl RunArguments {
             fetch_ahead: 0,
             shard: None,
             failures: None,
+            table: None,
+            columns: Vec::new(),
+            landmarks: false,
             json: false,
             videos_json_path: None,
             is_step: true,
@@ -141,6 +160,14 @@ impl RunArguments {
         let older = self.videos_json_path.iter().flat_map(|_| OLDER_PROPERTIES);
         let older = older.map(|(name, value)| (name.to_owned(), value.to_owned()));
         older.chain(self.properties.clone()).collect()
+    }
+
+    /// The columns of the table.
+    pub(crate) fn choice(&self) -> Choice<'_> {
+        Choice {
+            patterns: &self.columns,
+            landmarks: self.landmarks,
+        }
     }
 
     /// Videos to track in parallel.

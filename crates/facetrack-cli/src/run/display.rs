@@ -12,10 +12,12 @@ use serde_json::json;
 
 use super::events::{Event, VideoResult};
 use super::plan::VideoJob;
+use super::study_table::Written;
 use super::summary::Summary;
 use super::video::Video;
 use crate::error::StoreError;
 use crate::output;
+use crate::table;
 
 const MILLISECONDS: f64 = 1e3;
 
@@ -95,11 +97,15 @@ impl<'a> Display<'a> {
     ///
     /// # Errors
     /// Returns an error if the text cannot be printed.
-    pub(super) fn summarise(&self, failures: Option<&Path>) -> Result<(), StoreError> {
+    pub(super) fn summarise(
+        &self,
+        failures: Option<&Path>,
+        table: Option<Written<'_>>,
+    ) -> Result<(), StoreError> {
         let summary = &self.summary;
         if let Mode::Json = self.mode {
-            let event =
-                json!({"event": "summary", "figures": summary.figures(), "failures": failures});
+            let (figures, table) = (summary.figures(), table.map(|table| table.path));
+            let event = json!({"event": "summary", "figures": figures, "failures": failures, "table": table});
             return output::send_line(event);
         }
         output::print(summary.table())?;
@@ -113,6 +119,9 @@ impl<'a> Display<'a> {
             let count = output::counted(summary.incomplete().len() as u64, "video");
             let failures = failures.display();
             output::print_line(format_args!("not complete: {count}, listed in {failures}"))?;
+        }
+        if let Some(Written { path, faces }) = table {
+            table::print_count(faces, "face", path)?;
         }
         Ok(())
     }

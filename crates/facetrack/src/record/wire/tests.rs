@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The published JSON Schema is generated from the types.
 
+mod columns;
 mod engines;
 
 use schemars::generate::SchemaSettings;
@@ -23,6 +24,9 @@ const UPDATE: &str = "UPDATE_DOCS";
 
 /// Keyword with the keys that the faces of each engine can have.
 const ENGINES: &str = "x-engines";
+
+/// Keyword with the columns of tables.
+const COLUMNS: &str = "x-columns";
 
 #[test]
 fn the_published_schema_is_that_of_the_types() {
@@ -69,6 +73,7 @@ fn schema(engines: &Json) -> Json {
         "oneOf": documents,
         "$defs": definitions,
         (ENGINES): engines::engines(engines),
+        (COLUMNS): columns::columns(),
     })
 }
 
