@@ -19,8 +19,16 @@ PATH = "/live"
 DELAY = 200 * Gst.MSECOND
 
 
-def delay_pictures(_, media):
+def configure(_, media):
     media.get_element().get_by_name("pay1").get_static_pad("sink").set_offset(DELAY)
+    pad = media.get_element().get_by_name("still").get_static_pad("src")
+    pad.add_probe(Gst.PadProbeType.QUERY_UPSTREAM, hide_duration)
+
+
+# A camera does not end when the clip does.
+def hide_duration(_, info):
+    is_duration = info.get_query().type == Gst.QueryType.DURATION
+    return Gst.PadProbeReturn.DROP if is_duration else Gst.PadProbeReturn.OK
 
 
 def main():
@@ -29,10 +37,10 @@ def main():
     camera.set_launch(
         "( audiotestsrc ! audio/x-raw,rate=8000 ! alawenc ! rtppcmapay name=pay0 "
         f'filesrc location="{sys.argv[1]}" ! qtdemux name=clip clip.video_0 ! queue ! decodebin ! videoconvert '
-        "! imagefreeze is-live=true ! video/x-raw,framerate=25/1 ! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 "
+        "! imagefreeze name=still ! video/x-raw,framerate=25/1 ! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 "
         "! rtph264pay name=pay1 )"
     )
-    camera.connect("media-configure", delay_pictures)
+    camera.connect("media-configure", configure)
     server = GstRtspServer.RTSPServer()
     server.set_address("127.0.0.1")
     # Any port that is free, unless one is named.

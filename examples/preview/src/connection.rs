@@ -19,7 +19,7 @@ const NAME: &str = "video";
 
 /// Time from the loss of a source to a try to open it again, and between tries. Short, so that the
 /// picture is back soon; a try costs little.
-const RETRY: Duration = Duration::from_millis(250);
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Time without frames after which a live source is opened again: longer than network cameras need
 /// for the first frame, since few have key frames more than 10 s apart.
@@ -57,6 +57,11 @@ impl Connection {
         let elements = self.source.elements()?;
         elements.set_property("name", NAME);
         let pad = elements.static_pad("src").ok_or("no pad")?;
+        if !stage.is_live() {
+            // The times of a stream begin at 0 again.
+            let now = self.pipeline.current_running_time().unwrap_or_default();
+            pad.set_offset(now.nseconds() as i64);
+        }
         let mask = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
         let stage = Arc::downgrade(stage);
         pad.add_probe(mask, move |pad, info| match stage.upgrade() {
@@ -106,6 +111,12 @@ impl Connection {
         Some(elements)
     }
 
+    /// Stops the elements for good.
+    pub fn stop(&self) {
+        let elements = lock(&self.elements).clone();
+        let _ = elements.map(|it| it.set_state(gst::State::Null));
+    }
+
     /// Time since the last frame.
     pub fn silence(&self, now: Instant) -> Duration {
         now.saturating_duration_since(*lock(&self.heard))
@@ -120,9 +131,12 @@ pub fn is_of_source(object: &gst::Object) -> bool {
 
 /// Removes the elements of a lost source, and adds new ones as soon as they can be created.
 pub fn reopen(pipeline: &gst::Pipeline, lost: &gst::Bin, stage: &Weak<Stage>) {
-    // It fails only if the pipeline is gone.
-    let _ = pipeline.remove(lost);
-    let _ = lost.set_state(gst::State::Null);
+    if let Some(stage) = stage.upgrade() {
+        stage.unless_stopped(|| {
+            let _ = pipeline.remove(lost);
+            let _ = lost.set_state(gst::State::Null);
+        });
+    }
     loop {
         thread::sleep(RETRY);
         let Some(stage) = stage.upgrade() else {

@@ -52,7 +52,9 @@ impl Frame {
         let (frames, seconds) = (info.fps().numer() as u64, info.fps().denom() as u64);
         Some(Self {
             number,
-            period: gst::ClockTime::SECOND.mul_div_round(seconds, frames),
+            period: (frames > 0)
+                .then(|| gst::ClockTime::SECOND.mul_div_round(seconds, frames))
+                .flatten(),
             time: segment.to_stream_time(pts),
             size: [width.try_into().ok()?, info.height()],
             age: age.unwrap_or_default(),

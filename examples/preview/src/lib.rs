@@ -6,9 +6,11 @@
 //! the video is paused:
 //!
 //! ```text
-//! tracking  source ! … ! facetrack or trackjsonload ! appsink      the newest frame is kept
+//! tracking  source ! queue ! … ! facetrack or trackjsonload ! appsink      the newest frame is kept
 //! drawing   appsrc ! videoconvertscale ! facetrackoverlay ! appsink      at its size in the window
 //! ```
+//!
+//! The source is a part of its own, which is replaced when a camera was lost. The rest keeps its state.
 //!
 //! Nothing waits for the window: newer frames and pictures replace those that it has not shown yet.
 

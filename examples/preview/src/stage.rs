@@ -52,6 +52,8 @@ pub struct Stage {
     /// starts.
     is_live: AtomicBool,
     pub connection: Connection,
+    /// True for an address that cannot be sought, such as a camera that sends pictures over HTTP.
+    is_stream: AtomicBool,
     /// True if a frame was shown.
     is_open: AtomicBool,
     /// True if a video was set to repeat.
@@ -76,6 +78,7 @@ impl Stage {
             telling: Mutex::default(),
             is_live: AtomicBool::default(),
             connection: Connection::new(pipeline.clone(), source),
+            is_stream: AtomicBool::default(),
             is_open: AtomicBool::default(),
             repeats: AtomicBool::default(),
             events,
@@ -103,6 +106,8 @@ impl Stage {
     /// Stops the pipeline, which may wait for the analysis of a frame.
     pub fn stop(&self) {
         *lock(&self.until) = Until::Stopped;
+        // A seek in a paused video may wait for these elements, which wait for the window.
+        self.connection.stop();
         let _last_word = lock(&self.telling);
         let _ = self.pipeline.set_state(gst::State::Null);
     }
@@ -184,6 +189,10 @@ impl Stage {
     /// support pausing.
     fn follow(self: &Arc<Self>) {
         self.asynchronously(|stage| {
+            // A live source that was shown plays on, and may be opened again at this moment.
+            if stage.is_live() && stage.is_open.load(Ordering::Acquire) {
+                return;
+            }
             if let Until::Seek(time) = stage.until() {
                 stage.find(time);
             }
@@ -283,9 +292,12 @@ impl Stage {
             let is_first = !stage.repeats.swap(true, Ordering::AcqRel);
             let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::SEGMENT;
             // The file prerolls again after a seek.
-            if !is_first || stage.seek(flags).is_err() {
-                stage.follow();
+            if is_first && stage.seek(flags).is_ok() {
+                return;
             }
+            let is_stream = is_first && matches!(stage.connection.source, Source::Uri(_));
+            stage.is_stream.fetch_or(is_stream, Ordering::AcqRel);
+            stage.follow();
         });
     }
 
@@ -296,7 +308,8 @@ impl Stage {
     /// Returns true if the source may be back after it has ended. One that was never seen may have a
     /// wrong name.
     fn may_return(&self) -> bool {
-        self.is_live() && self.is_open.load(Ordering::Acquire)
+        let has_end = !self.is_live() && !self.is_stream.load(Ordering::Acquire);
+        !has_end && self.is_open.load(Ordering::Acquire)
     }
 
     /// Opens a source again that was lost, until it is back. All else keeps its state: the engine,
@@ -323,9 +336,9 @@ impl Stage {
         may_return
     }
 
-    /// Opens a source again that has had no frame for some time.
+    /// Opens a live source again that has had no frame for some time.
     pub fn watch(self: &Arc<Self>, now: Instant) {
-        if self.may_return() && self.connection.silence(now) > STALLED {
+        if self.is_live() && self.may_return() && self.connection.silence(now) > STALLED {
             self.lose(format!("{} has no frames", self.connection.source));
         }
     }

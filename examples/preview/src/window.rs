@@ -195,6 +195,10 @@ impl Preview {
                 side
             };
         }
+        let has_panel = |view: &View| view.layout().panel.is_some();
+        if side == Side::Keys && !self.view.as_ref().is_some_and(has_panel) {
+            self.notice.show("make the window wider to see the keys");
+        }
         self.arrange();
     }
 
