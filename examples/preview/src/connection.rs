@@ -111,10 +111,10 @@ impl Connection {
         Some(elements)
     }
 
-    /// Stops the elements for good.
-    pub fn stop(&self) {
-        let elements = lock(&self.elements).clone();
-        let _ = elements.map(|it| it.set_state(gst::State::Null));
+    /// Ends all waiting for frames in the pipeline.
+    pub fn flush(&self) {
+        let pad = element(&self.pipeline, ENTRY).static_pad("sink");
+        pad.map(|pad| pad.send_event(gst::event::FlushStart::new()));
     }
 
     /// Time since the last frame.

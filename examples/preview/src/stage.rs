@@ -106,8 +106,8 @@ impl Stage {
     /// Stops the pipeline, which may wait for the analysis of a frame.
     pub fn stop(&self) {
         *lock(&self.until) = Until::Stopped;
-        // A seek in a paused video may wait for these elements, which wait for the window.
-        self.connection.stop();
+        // A seek may wait for an element that waits in a paused video.
+        self.connection.flush();
         let _last_word = lock(&self.telling);
         let _ = self.pipeline.set_state(gst::State::Null);
     }
