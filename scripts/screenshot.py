@@ -12,10 +12,10 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
-# Colours of faces: `Rgb::PALETTE`. The plate of a label and the bars have the colour of their face exactly.
+# Colours of faces: `Rgb::PALETTE`. The plate of a label has the colour of its face exactly.
 FACES = [bytes.fromhex(colour)[::-1] for colour in "56b4e9 e69f00 009e73 f0e442 cc79a7 d55e00 0072b2".split()]
 # Pixels of such a colour: a label of some letters has more. Colours of a picture: a drawing has fewer than a video.
-MIN_PIXELS, MIN_COLOURS = 500, 1000
+MIN_PIXELS, MIN_COLOURS = 300, 1000
 # Seconds from look to look.
 INTERVAL = 0.1
 

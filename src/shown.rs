@@ -127,3 +127,44 @@ pub(crate) fn uri(pad: &gst::Pad) -> Option<glib::GString> {
 pub(crate) fn path(uri: &str) -> Option<PathBuf> {
     glib::filename_from_uri(uri).ok().map(|(path, _)| path)
 }
+
+/// The URI as it may be recorded or shown: without a password.
+pub fn without_password(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return uri.to_owned();
+    };
+    let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    match user.and_then(|user| user.split_once(':')) {
+        Some((name, password)) => {
+            let behind = &rest[name.len() + 1 + password.len()..];
+            format!("{scheme}://{name}{behind}")
+        }
+        None => uri.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_left_out() {
+        for (uri, recorded) in [
+            (
+                "rtsp://me:secret@camera:554/a%20b?x=1",
+                "rtsp://me@camera:554/a%20b?x=1",
+            ),
+            ("rtsp://camera/stream", "rtsp://camera/stream"),
+            (
+                "https://example.org/a.mp4#t=1",
+                "https://example.org/a.mp4#t=1",
+            ),
+            ("v4l2:///dev/video0", "v4l2:///dev/video0"),
+            ("rtsp://me:a:b@c@camera", "rtsp://me@camera"),
+            ("pipe:me@b", "pipe:me@b"),
+        ] {
+            assert_eq!(without_password(uri), recorded);
+        }
+    }
+}

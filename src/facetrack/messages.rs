@@ -32,6 +32,19 @@ pub(super) fn face(event: &str, id: u32, frame_time: FrameTime) -> gst::Structur
         .build()
 }
 
+/// `event` is `neutral-learned` or `neutral-kept`.
+pub(super) fn neutral<'a>(
+    event: &str,
+    id: u32,
+    rest: impl Iterator<Item = (&'a str, f32)>,
+    frame_time: FrameTime,
+) -> gst::Structure {
+    let rest = rest.map(|(name, value)| (name, value.to_send_value()));
+    let mut message = face(event, id, frame_time);
+    message.set("rest", gst::Structure::from_iter("rest", rest));
+    message
+}
+
 /// A frame and the ids of its faces.
 pub(super) fn frame(report: &FrameReport, frame_time: FrameTime) -> gst::Structure {
     let ids = report.faces.iter().map(|face| face.id);

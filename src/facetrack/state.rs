@@ -440,14 +440,18 @@ impl State {
 
     fn neutral_messages(&mut self) -> Vec<gst::Structure> {
         let events = self.engine.analyzer.neutral.take_events();
+        if self.engine.plan.live.post_messages == PostMessages::None {
+            return Vec::new();
+        }
         let message = |(event, id)| {
             let event = match event {
                 NeutralEvent::Learned => "neutral-learned",
                 NeutralEvent::Kept => "neutral-kept",
             };
-            self.face_messages(event, vec![id])
+            let rest = self.engine.analyzer.neutral.rest(id);
+            messages::neutral(event, id, rest, self.frame_time)
         };
-        events.into_iter().flat_map(message).collect()
+        events.into_iter().map(message).collect()
     }
 
     fn face_messages(&self, event: &str, ids: Vec<u32>) -> Vec<gst::Structure> {

@@ -308,7 +308,7 @@ impl TrackJsonSink {
     fn video_path(&self) -> Option<String> {
         let uri = shown::uri(self.obj().sink_pad())?;
         let path = shown::path(&uri).map(|path| path.display().to_string());
-        Some(path.unwrap_or_else(|| upstream::without_password(&uri)))
+        Some(path.unwrap_or_else(|| shown::without_password(&uri)))
     }
 }
 

@@ -12,22 +12,6 @@ use facetrack::record::completeness::{Ending, Promise};
 use facetrack::record::container::{self, Extent};
 use facetrack_assets::file;
 
-/// The URI as it may be recorded: without a password.
-pub(super) fn without_password(uri: &str) -> String {
-    let Some((scheme, rest)) = uri.split_once("://") else {
-        return uri.to_owned();
-    };
-    let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    match user.and_then(|user| user.split_once(':')) {
-        Some((name, password)) => {
-            let behind = &rest[name.len() + 1 + password.len()..];
-            format!("{scheme}://{name}{behind}")
-        }
-        None => uri.to_owned(),
-    }
-}
-
 /// Returns true if the source is live: its frames are lost if the pipeline is too slow.
 pub(super) fn is_live(pad: &gst::Pad) -> bool {
     let mut query = gst::query::Latency::new();
@@ -76,29 +60,4 @@ fn extent(path: &Path) -> Extent {
         gst::info!(CAT, "{path}: its length is not checked: {error}");
         Extent::Unknown
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_left_out() {
-        for (uri, recorded) in [
-            (
-                "rtsp://me:secret@camera:554/a%20b?x=1",
-                "rtsp://me@camera:554/a%20b?x=1",
-            ),
-            ("rtsp://camera/stream", "rtsp://camera/stream"),
-            (
-                "https://example.org/a.mp4#t=1",
-                "https://example.org/a.mp4#t=1",
-            ),
-            ("v4l2:///dev/video0", "v4l2:///dev/video0"),
-            ("rtsp://me:a:b@c@camera", "rtsp://me@camera"),
-            ("pipe:me@b", "pipe:me@b"),
-        ] {
-            assert_eq!(without_password(uri), recorded);
-        }
-    }
 }

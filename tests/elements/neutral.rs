@@ -219,6 +219,22 @@ fn a_face_that_was_away_keeps_its_rest_unless_people_take_turns() {
     assert_eq!(events, before);
 }
 
+#[test]
+fn the_message_has_the_rest_values() {
+    let element = element("neutral-time=0.4 post-messages=on-change");
+    let mut stream = Stream::new(&element);
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    let learning = stream.next(11);
+    let messages = std::iter::from_fn(|| bus.pop());
+    let mut rests = messages.filter_map(|it| it.structure()?.get::<gst::Structure>("rest").ok());
+    let values = rests.next().expect("a message");
+    assert_eq!(values.get::<f32>("jawOpen"), Ok(rest(&learning)));
+    assert_eq!(values.get::<f32>("mouthPucker"), Ok(0.0));
+    assert!(!values.has_field("_neutral"));
+    assert!(rests.next().is_none());
+}
+
 /// A folder, and the file that is to be in it.
 fn place() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");

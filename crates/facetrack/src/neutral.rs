@@ -221,10 +221,22 @@ impl NeutralPose {
         self.is_requested = false;
     }
 
+    /// The rest values of the face `id`, with the names of their channels; empty if it has none of
+    /// its own.
+    pub fn rest(&self, id: u32) -> impl Iterator<Item = (&str, f32)> {
+        let rest = self.faces.get(&id).and_then(|face| face.rest.as_ref());
+        rest.into_iter().flat_map(|rest| self.named(rest))
+    }
+
+    /// Rest values with the names of their channels.
+    fn named<'a>(&'a self, rest: &'a Baseline) -> impl Iterator<Item = (&'a str, f32)> {
+        let names = self.channels.iter().map(String::as_str);
+        std::iter::zip(names, rest.iter().copied()).filter(|(name, _)| *name != NEUTRAL)
+    }
+
     /// The common rest values, as JSON for [`NeutralPose::set_common`]; `None` if there are none.
     pub fn common(&self) -> Option<String> {
-        let values = std::iter::zip(&*self.channels, &**self.common.as_ref()?);
-        let values: IndexMap<_, _> = values.filter(|(name, _)| *name != NEUTRAL).collect();
+        let values: IndexMap<_, _> = self.named(self.common.as_ref()?).collect();
         serde_json::to_string_pretty(&values).ok()
     }
 

@@ -15,9 +15,10 @@ use crate::pipelines::{Event, element, launch, lock, set};
 /// video.
 const DRAWING: &str = "appsrc name=frames format=time max-buffers=1 leaky-type=downstream ! videoconvertscale ! \
                        capsfilter name=size ! facetrackoverlay name=overlay ! \
-                       textoverlay name=notice wait-text=false shaded-background=true valignment=bottom \
-                       line-alignment=left font-desc=\"Monospace 8\" ! \
                        appsink name=pictures sync=false async=false max-buffers=1 drop=true";
+
+/// The layers at the start. Blendshapes and figures are next to the picture.
+const LAYERS: &str = "boxes+labels+contours+key-points+pose+gaze";
 
 /// Minimum side of a picture, px: smaller windows show a part of it.
 const LEAST_SIDE: u32 = 16;
@@ -51,7 +52,9 @@ impl Frame {
         let (frames, seconds) = (info.fps().numer() as u64, info.fps().denom() as u64);
         Some(Self {
             number,
-            period: gst::ClockTime::SECOND.mul_div_round(seconds, frames),
+            period: (frames > 0)
+                .then(|| gst::ClockTime::SECOND.mul_div_round(seconds, frames))
+                .flatten(),
             time: segment.to_stream_time(pts),
             size: [width.try_into().ok()?, info.height()],
             age: age.unwrap_or_default(),
@@ -69,7 +72,6 @@ struct Inner {
     frames: AppSrc,
     size: gst::Element,
     overlay: gst::Element,
-    notice: gst::Element,
     state: Mutex<State>,
     /// The newest picture, until the window takes it.
     picture: Arc<Mutex<Option<gst::Sample>>>,
@@ -77,15 +79,15 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// Size of the window; `None` before it opens.
-    window: Option<[u32; 2]>,
+    /// Size of the part of the window for the picture; `None` before it opens.
+    space: Option<[u32; 2]>,
     /// Size of the picture, which has the video's aspect ratio.
     picture: Option<[u32; 2]>,
     frame: Option<Frame>,
 }
 
 impl Drawing {
-    /// A pipeline that draws `layers`, or facetrackoverlay's default layers.
+    /// A pipeline that draws `layers`, or those of the start.
     ///
     /// # Errors
     /// Returns an error if the pipeline cannot be built, or a layer does not exist.
@@ -95,14 +97,11 @@ impl Drawing {
     ) -> Result<Self, Box<dyn Error>> {
         let pipeline = launch(DRAWING)?;
         let overlay = element(&pipeline, "overlay");
-        if let Some(layers) = layers {
-            set(&overlay, "layers", layers)?;
-        }
+        set(&overlay, "layers", layers.unwrap_or(LAYERS))?;
         let frames = element(&pipeline, "frames");
         let drawing = Self(Arc::new(Inner {
             frames: frames.downcast().expect("an appsrc"),
             size: element(&pipeline, "size"),
-            notice: element(&pipeline, "notice"),
             overlay,
             state: Mutex::default(),
             picture: Arc::default(),
@@ -145,11 +144,12 @@ impl Drawing {
         self.draw(&mut state);
     }
 
-    /// Sets the size of the window.
-    pub fn resize(&self, window: [u32; 2]) {
+    /// Sets the size of the part of the window for the picture.
+    pub fn resize(&self, space: [u32; 2]) {
         let mut state = lock(&self.0.state);
-        state.window = Some(window);
-        self.draw(&mut state);
+        if state.space.replace(space) != Some(space) {
+            self.draw(&mut state);
+        }
     }
 
     /// The frame that is drawn.
@@ -187,23 +187,15 @@ impl Drawing {
         self.draw(&mut lock(&self.0.state));
     }
 
-    /// Shows a text at the lower edge; an empty text removes it.
-    pub fn set_notice(&self, text: &str) {
-        let markup = glib::markup_escape_text(text);
-        self.0.notice.set_property("text", &*markup);
-        self.0.notice.set_property("silent", text.is_empty());
-        self.draw(&mut lock(&self.0.state));
-    }
-
     pub fn stop(&self) {
         let _ = self.0.pipeline.set_state(gst::State::Null);
     }
 
     fn draw(&self, state: &mut State) {
-        let (Some(window), Some(frame)) = (state.window, &state.frame) else {
+        let (Some(space), Some(frame)) = (state.space, &state.frame) else {
             return;
         };
-        let picture = fit(frame.size, window);
+        let picture = fit(frame.size, space);
         if state.picture.replace(picture) != Some(picture) {
             let caps = gst_video::VideoCapsBuilder::new()
                 .format(gst_video::VideoFormat::Bgrx)
@@ -244,9 +236,9 @@ fn complaint(message: &gst::Message) -> Option<Event> {
     }
 }
 
-/// The largest size with a frame's aspect ratio that fits into a window.
-pub fn fit(frame: [u32; 2], window: [u32; 2]) -> [u32; 2] {
+/// The largest size with a frame's aspect ratio that fits into a space.
+fn fit(frame: [u32; 2], space: [u32; 2]) -> [u32; 2] {
     let [width, height] = frame.map(|side| f64::from(side.max(1)));
-    let scale = (f64::from(window[0]) / width).min(f64::from(window[1]) / height);
+    let scale = (f64::from(space[0]) / width).min(f64::from(space[1]) / height);
     [width, height].map(|side| ((side * scale).round() as u32).max(LEAST_SIDE))
 }

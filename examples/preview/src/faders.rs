@@ -42,6 +42,11 @@ impl Faders {
         let _ = self.gains.set(name, gain);
     }
 
+    /// Index of the selected channel in MediaPipe's channels.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
     /// The selected blendshape with its gain.
     pub fn text(&self) -> String {
         let name = self.name();

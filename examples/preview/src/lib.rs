@@ -6,41 +6,57 @@
 //! the video is paused:
 //!
 //! ```text
-//! tracking  source ! … ! facetrack or trackjsonload ! appsink      the newest frame is kept
-//! drawing   appsrc ! videoconvertscale ! facetrackoverlay ! textoverlay ! appsink      at the size of the window
+//! tracking  source ! queue ! … ! facetrack or trackjsonload ! appsink      the newest frame is kept
+//! drawing   appsrc ! videoconvertscale ! facetrackoverlay ! appsink      at its size in the window
 //! ```
+//!
+//! The source is a part of its own, which is replaced when a camera was lost. The rest keeps its state.
 //!
 //! Nothing waits for the window: newer frames and pictures replace those that it has not shown yet.
 
+mod connection;
 mod controls;
+mod display;
 mod drawing;
 mod faders;
 mod failure;
 mod gauge;
+mod layout;
 mod neutral;
 mod notice;
 mod outputs;
+mod panel;
 mod pipelines;
+mod pixels;
+mod profile;
 mod record;
 mod screen;
 mod source;
 mod stage;
+mod state;
+mod text;
 mod tracking;
+mod view;
 mod window;
 
 use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 
 use clap::{Command, CommandFactory, Parser};
 use facetrack::gain::Gains;
 use facetrack::printable::Line;
-use winit::event_loop::{EventLoop, EventLoopProxy};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use winit::event_loop::EventLoopProxy;
 
 use drawing::Drawing;
 use faders::Faders;
 use outputs::Outputs;
 use pipelines::Event;
+use profile::Profile;
 use record::Record;
 use source::Source;
 use tracking::{Options, Tracking};
@@ -69,11 +85,16 @@ struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "preview.json")]
     save: PathBuf,
     /// Record of this video to show, instead of tracking its faces
-    #[arg(long, value_name = "FILE", requires = "source", conflicts_with_all = ["engine", "gain"])]
+    #[arg(long, value_name = "FILE", requires = "source", conflicts_with_all = ["engine", "gain", "profile"])]
     record: Option<PathBuf>,
-    /// Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain
-    #[arg(long, value_name = "CHANNEL=FACTOR,…")]
-    gain: Option<Gains>,
+    /// Factors for blendshapes, such as jawOpen=1.5: facetrack's property blendshape-gain. They
+    /// replace those of the profile
+    #[arg(long, value_name = "CHANNEL=FACTOR,…", value_parser = gains, default_value = "", hide_default_value = true)]
+    gain: String,
+    /// File that keeps the neutral face and the gains for the next start; it is created if it does
+    /// not exist
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
     /// Show an error in a window too: for a start without a terminal
     #[arg(long)]
     desktop: bool,
@@ -109,11 +130,33 @@ pub fn command_line() -> Command {
 
 /// Searches a record for findings, which may take some seconds.
 fn search(path: PathBuf, events: EventLoopProxy<Event>) {
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let found = record::findings(&path).map_or_else(Event::Warned, Event::Searched);
         // Without an event loop the program is ending.
         let _ = events.send_event(found);
     });
+}
+
+/// Ends the program as the key q does if the terminal or the system asks for it, so that records and
+/// the profile are complete.
+///
+/// # Errors
+/// Returns the error of the system.
+fn end_on_signals(events: EventLoopProxy<Event>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            // Without an event loop the program is ending.
+            let _ = events.send_event(Event::Quit);
+        }
+    });
+    Ok(())
+}
+
+/// Checks a list of gains.
+fn gains(text: &str) -> Result<String, String> {
+    text.parse::<Gains>()?;
+    Ok(text.to_owned())
 }
 
 /// Parses a time of the video.
@@ -126,31 +169,37 @@ fn seconds(text: &str) -> Result<gst::ClockTime, String> {
 fn show(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     gst::init()?;
     gstfacetrack::plugin_register_static()?;
+    let events = display::connect()?;
     let source = match &arguments.source {
         Some(text) => Source::named(text),
         None => Source::find()?,
     };
     let record = arguments.record.as_deref().map(Record::open).transpose()?;
-    let faders = Faders::new(arguments.gain.unwrap_or_default());
+    let profile = arguments
+        .profile
+        .as_deref()
+        .map(Profile::open)
+        .transpose()?;
+    let profile = profile.unwrap_or_default();
+    let faders = Faders::new(profile.gains(&arguments.gain)?);
     let options = Options {
         engine: arguments.engine.as_deref(),
         record: record.as_ref(),
         gains: &faders.gains,
+        neutral: profile.neutral(),
         freeze_at: arguments.freeze_at,
     };
 
-    let events = EventLoop::with_user_event()
-        .build()
-        .map_err(|error| format!("no window can be opened: {error}"))?;
     let drawing = Drawing::new(arguments.layers.as_deref(), events.create_proxy())?;
     let outputs = Outputs::new(&arguments.send, &arguments.save, events.create_proxy());
     let shown = (drawing.clone(), outputs.clone());
-    let tracking = Tracking::new(&source, &options, shown, events.create_proxy())?;
     println!("{}\n\n{}\n", Line(&source), controls::help());
+    let tracking = Tracking::new(source, &options, shown, events.create_proxy())?;
+    end_on_signals(events.create_proxy())?;
     if let Some(path) = &arguments.record {
         search(path.clone(), events.create_proxy());
     }
-    let mut preview = Preview::new(tracking, drawing, outputs, faders, record);
+    let mut preview = Preview::new(tracking, drawing, outputs, (faders, profile), record);
     events.run_app(&mut preview)?;
     preview.outcome()
 }

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Keeps the neutral face until the program ends: also when the video is repeated, after a cut, and
-//! while another engine is used.
+//! Keeps the neutral face until the program ends: also when the video is repeated, after a cut,
+//! while another engine is used, and while the camera is away.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
+use std::path::PathBuf;
 
 use gst::prelude::*;
 use tempfile::TempDir;
+
+use crate::profile::Rest;
 
 /// A folder with a file of rest values for each engine. It is removed with this value.
 pub struct NeutralFaces(TempDir);
 
 impl NeutralFaces {
-    /// A folder without files.
+    /// A folder with the rest values of each engine.
     ///
     /// # Errors
     /// Returns an error if the folder for temporary files cannot be written.
-    pub fn new() -> io::Result<Self> {
-        tempfile::tempdir().map(Self)
+    pub fn new(neutral: &BTreeMap<String, Rest>) -> io::Result<Self> {
+        let faces = Self(tempfile::tempdir()?);
+        for (engine, rest) in neutral {
+            fs::write(faces.file(engine), serde_json::to_vec(rest)?)?;
+        }
+        Ok(faces)
+    }
+
+    fn file(&self, engine: &str) -> PathBuf {
+        self.0.path().join(format!("{engine}.json"))
     }
 
     /// Makes an element that is about to load an engine use the file of this engine, if it measures
     /// blendshapes.
     pub fn apply(&self, element: &gst::Element, engine: &str) {
-        let file = self.0.path().join(format!("{engine}.json"));
-        let file = measures_blendshapes(engine).then(|| file.to_string_lossy().into_owned());
+        let file = self.file(engine).to_string_lossy().into_owned();
+        let file = measures_blendshapes(engine).then_some(file);
         element.set_property("neutral-file", file);
     }
 }

@@ -127,17 +127,18 @@ impl Outputs {
         Ok(text)
     }
 
-    /// The running outputs, for the title.
-    pub fn title(&self) -> String {
-        let mut title = String::new();
-        if let Some(sending) = &mut *lock(&self.0.sending) {
-            sending.count(Instant::now());
-            title += &format!(", {:.0} packets/s to {}", sending.rate, sending.target);
-        }
-        if let Some(recording) = &*lock(&self.0.recording) {
-            title += &format!(", recording {}", recording.path.display());
-        }
-        title
+    /// The receiver and the rate of packets; `None` if nothing is sent.
+    pub fn receiver(&self) -> Option<String> {
+        let mut sending = lock(&self.0.sending);
+        let sending = sending.as_mut()?;
+        sending.count(Instant::now());
+        Some(format!("{}, {:.0} packets/s", sending.target, sending.rate))
+    }
+
+    /// The record that is written; `None` if there is none.
+    pub fn record(&self) -> Option<String> {
+        let recording = lock(&self.0.recording);
+        recording.as_ref().map(|it| it.path.display().to_string())
     }
 
     /// Finishes all outputs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! Common parts of both pipelines, and their events for the window.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +11,20 @@ use gst::prelude::*;
 /// Events of the pipelines for the window.
 #[derive(Debug)]
 pub enum Event {
-    /// The first frame arrived; its displayed size.
-    Opened([u32; 2]),
+    /// The first frame arrived.
+    Opened,
+    /// A live source has ended, for this reason. It is opened again until it is back.
+    Lost(String),
+    /// A live source that was lost has frames again.
+    Back,
     /// A new picture is available.
     Drawn,
     /// An engine is running.
     Ready { engine: String, device: String },
-    /// The rest values of a face were learned, or it has earlier ones again.
-    Neutral(&'static str),
+    /// The rest values of a face were learned.
+    Learned(BTreeMap<String, f32>),
+    /// A face has earlier rest values again.
+    Kept,
     /// A request failed, but the video continues.
     Warned(String),
     /// The record was searched.
@@ -26,6 +33,8 @@ pub enum Event {
     Ended,
     /// A fatal error.
     Failed(String),
+    /// The system asks the program to end.
+    Quit,
 }
 
 /// A pipeline from its description.
@@ -33,21 +42,32 @@ pub enum Event {
 /// # Errors
 /// Returns an error if an element is missing; the message names a way to install it.
 pub fn launch(description: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
-    let pipeline =
-        gst::parse::launch(description).map_err(|error| match error.kind::<gst::ParseError>() {
-            Some(gst::ParseError::NoSuchElement) => {
-                format!("{error}: `make preview` installs what may be missing")
-            }
-            _ => error.to_string(),
-        })?;
+    let pipeline = gst::parse::launch(description).map_err(reason)?;
     pipeline
         .downcast()
         .map_err(|_| "one element is no pipeline".into())
 }
 
+/// A part of a pipeline from its description.
+///
+/// # Errors
+/// Returns an error if an element is missing; the message names a way to install it.
+pub fn bin(description: &str) -> Result<gst::Bin, String> {
+    gst::parse::bin_from_description(description, false).map_err(reason)
+}
+
+fn reason(error: gst::glib::Error) -> String {
+    match error.kind::<gst::ParseError>() {
+        Some(gst::ParseError::NoSuchElement) => {
+            format!("{error}: `make preview` installs what may be missing")
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// The element with a name of the description.
-pub fn element(pipeline: &gst::Pipeline, name: &str) -> gst::Element {
-    pipeline.by_name(name).expect("it is in the description")
+pub fn element(bin: &impl IsA<gst::Bin>, name: &str) -> gst::Element {
+    bin.by_name(name).expect("it is in the description")
 }
 
 /// Sets a property to a value given as text.

@@ -48,20 +48,26 @@ impl Record {
         })
     }
 
-    /// The time of the frame after the one at a time.
-    pub fn after(&self, time: ClockTime) -> Option<ClockTime> {
+    /// The time of the frame that is so many frames after the one at a time, or of the last one in
+    /// this direction.
+    pub fn further(&self, time: ClockTime, frames: i64) -> Option<ClockTime> {
         let later = time + TOLERANCE;
-        let next = self.frames.partition_point(|(it, _)| *it <= later);
-        self.frames.get(next).map(|(time, _)| *time)
+        let before = self
+            .frames
+            .partition_point(|(it, _)| *it + TOLERANCE < time) as i64;
+        let after = self.frames.partition_point(|(it, _)| *it <= later) as i64;
+        let target = if frames < 0 {
+            before + frames
+        } else {
+            after + frames - 1
+        };
+        let target = target.clamp(0, self.frames.len() as i64 - 1);
+        self.frames.get(target as usize).map(|(time, _)| *time)
     }
 
-    /// The time of the frame before the one at a time.
-    pub fn before(&self, time: ClockTime) -> Option<ClockTime> {
-        let next = self
-            .frames
-            .partition_point(|(it, _)| *it + TOLERANCE < time);
-        let last = self.frames[..next].last();
-        last.map(|(time, _)| *time)
+    /// The time of the last frame.
+    pub fn last(&self) -> Option<ClockTime> {
+        self.frames.last().map(|(time, _)| *time)
     }
 
     /// The first frame of the next findings after a time, or of the last ones before it: its time,

@@ -6,8 +6,9 @@ use std::fmt;
 
 use facetrack_assets::locate::SearchPaths;
 use gst::prelude::*;
+use gstfacetrack::shown::without_password;
 
-use crate::pipelines::{element, launch};
+use crate::pipelines::{bin, element};
 
 /// Caps requested from a camera, the best first: compressed if only that is fast enough, and
 /// otherwise any format.
@@ -17,11 +18,19 @@ const WANTED: &str = "image/jpeg,width=1280,height=720,framerate=30/1;video/x-ra
 /// Maximum time to wait for late packets, ms. It is short, because it adds to the latency.
 const JITTER: u32 = 100;
 
+/// Time after which a network camera that does not answer counts as lost, µs, as rtspsrc has it for
+/// UDP. Its 20 s for TCP would delay the next try.
+const TIMEOUT: u32 = 5_000_000;
+
+/// The last element of a source.
+const LAST: &str = "videoflip name=upright video-direction=auto";
+
 /// A source of video.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// A discovered camera.
-    Camera(gst::Device),
+    /// The first discovered camera with this name. Its device is another one after the camera was
+    /// disconnected.
+    Camera(String),
     /// A camera with a path.
     V4l2(String),
     /// PipeWire's default camera, or another PipeWire node.
@@ -50,8 +59,8 @@ impl Source {
     /// # Errors
     /// Returns an error if neither exists.
     pub fn find() -> Result<Self, Box<dyn Error>> {
-        if let Some(camera) = first_camera() {
-            return Ok(Self::Camera(camera));
+        if let Some(camera) = cameras().first() {
+            return Ok(Self::Camera(camera.display_name().into()));
         }
         let clip = SearchPaths::from_vars(std::env::var_os)
             .data_dir
@@ -67,11 +76,12 @@ impl Source {
         matches!(self, Self::Camera(_) | Self::V4l2(_) | Self::PipeWire(_))
     }
 
-    /// A pipeline from this source through `rest`.
+    /// Elements from this source to its decoded video, which is rotated as its tag says. They have one
+    /// source pad.
     ///
     /// # Errors
     /// Returns an error if an element is missing, or the camera was removed.
-    pub fn pipeline(&self, rest: &str) -> Result<gst::Pipeline, Box<dyn Error>> {
+    pub fn elements(&self) -> Result<gst::Bin, Box<dyn Error>> {
         let camera = format!("capsfilter name=wanted caps=\"{WANTED}\" ! decodebin");
         let (source, property) = match self {
             Self::Camera(_) => (camera, None),
@@ -85,7 +95,7 @@ impl Source {
             ),
             Self::Rtsp(uri) => (
                 format!(
-                    "rtspsrc name=source latency={JITTER} ! application/x-rtp,media=video ! decodebin"
+                    "rtspsrc name=source latency={JITTER} tcp-timeout={TIMEOUT} ! application/x-rtp,media=video ! decodebin"
                 ),
                 Some(("location", uri)),
             ),
@@ -95,36 +105,60 @@ impl Source {
                 Some(("location", path)),
             ),
         };
-        let pipeline = launch(&format!("{source} ! {rest}"))?;
+        let elements = bin(&format!("{source} ! videoconvert ! {LAST}"))?;
         if let Some((name, value)) = property {
-            element(&pipeline, "source").set_property(name, value);
+            element(&elements, "source").set_property(name, value);
         }
-        if let Self::Camera(device) = self {
+        if let Self::Camera(name) = self {
+            let device = cameras().into_iter().find(|it| it.display_name() == *name);
+            let device = device.ok_or_else(|| format!("{self} is not connected"))?;
             let camera = device.create_element(Some("source"))?;
-            pipeline.add(&camera)?;
-            camera.link(&element(&pipeline, "wanted"))?;
+            elements.add(&camera)?;
+            camera.link(&element(&elements, "wanted"))?;
         }
-        Ok(pipeline)
+        let pad = element(&elements, "upright").static_pad("src");
+        let pad = gst::GhostPad::with_target(&pad.ok_or("no pad")?)?;
+        elements.add_pad(&pad)?;
+        Ok(elements)
     }
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Camera(device) => write!(f, "camera {}", device.display_name()),
-            Self::V4l2(path) => write!(f, "camera {path}"),
+            Self::Camera(name) | Self::V4l2(name) => write!(f, "camera {name}"),
             Self::PipeWire(None) => write!(f, "PipeWire's camera"),
             Self::PipeWire(Some(target)) => write!(f, "{target} of PipeWire"),
-            Self::Rtsp(name) | Self::Uri(name) | Self::File(name) => write!(f, "{name}"),
+            Self::Rtsp(uri) | Self::Uri(uri) => write!(f, "{}", without_password(uri)),
+            Self::File(name) => write!(f, "{name}"),
         }
     }
 }
 
-fn first_camera() -> Option<gst::Device> {
+fn cameras() -> Vec<gst::Device> {
     let monitor = gst::DeviceMonitor::new();
-    monitor.add_filter(Some("Video/Source"), None)?;
-    monitor.start().ok()?;
-    let camera = monitor.devices().into_iter().next();
+    monitor.add_filter(Some("Video/Source"), None);
+    if monitor.start().is_err() {
+        return Vec::new();
+    }
+    let cameras = monitor.devices().into_iter().collect();
     monitor.stop();
-    camera
+    cameras
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name is in the title of the window.
+    #[test]
+    fn a_password_is_not_shown() {
+        for (source, shown) in [
+            ("rtsp://me:secret@cam/live", "rtsp://me@cam/live"),
+            ("/dev/video0", "camera /dev/video0"),
+            ("my clip.mp4", "my clip.mp4"),
+        ] {
+            assert_eq!(Source::named(source).to_string(), shown);
+        }
+    }
 }

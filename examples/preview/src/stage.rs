@@ -2,13 +2,16 @@
 //! Callbacks in the threads of the tracking pipeline: they pass frames on, and handle messages of
 //! the pipeline.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use gst::MessageView;
 use gst::prelude::*;
 use winit::event_loop::EventLoopProxy;
 
+use crate::connection::{self, Connection, STALLED, is_of_source};
 use crate::drawing::{Drawing, Frame};
 use crate::outputs::Outputs;
 use crate::pipelines::{Event, element, lock};
@@ -48,8 +51,11 @@ pub struct Stage {
     /// True if the source is live, so that frames are shown at once. Known when the pipeline
     /// starts.
     is_live: AtomicBool,
-    /// Name of the source for users.
-    source: String,
+    pub connection: Connection,
+    /// True for an address that cannot be sought, such as a camera that sends pictures over HTTP.
+    is_stream: AtomicBool,
+    /// True if a frame was shown.
+    is_open: AtomicBool,
     /// True if a video was set to repeat.
     repeats: AtomicBool,
     events: EventLoopProxy<Event>,
@@ -57,24 +63,30 @@ pub struct Stage {
 
 impl Stage {
     /// Adds the callbacks to a pipeline that does not play yet.
+    ///
+    /// # Errors
+    /// Returns an error if the source cannot be opened.
     pub fn new(
         pipeline: gst::Pipeline,
-        source: &Source,
+        source: Source,
         until: Until,
         shown: (Drawing, Outputs),
         events: EventLoopProxy<Event>,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, Box<dyn Error>> {
         let stage = Arc::new(Self {
             until: Mutex::new(until),
             telling: Mutex::default(),
             is_live: AtomicBool::default(),
-            source: source.to_string(),
+            connection: Connection::new(pipeline.clone(), source),
+            is_stream: AtomicBool::default(),
+            is_open: AtomicBool::default(),
             repeats: AtomicBool::default(),
             events,
             pipeline,
         });
         stage.listen(shown);
-        stage
+        stage.connection.open(&stage)?;
+        Ok(stage)
     }
 
     /// Starts to load and play.
@@ -94,12 +106,19 @@ impl Stage {
     /// Stops the pipeline, which may wait for the analysis of a frame.
     pub fn stop(&self) {
         *lock(&self.until) = Until::Stopped;
+        // A seek may wait for an element that waits in a paused video.
+        self.connection.flush();
         let _last_word = lock(&self.telling);
         let _ = self.pipeline.set_state(gst::State::Null);
     }
 
     pub fn is_live(&self) -> bool {
         self.is_live.load(Ordering::Acquire)
+    }
+
+    /// Duration of the video; `None` if it is unknown.
+    pub fn duration(&self) -> Option<gst::ClockTime> {
+        self.pipeline.query_duration()
     }
 
     pub fn until(&self) -> Until {
@@ -154,8 +173,8 @@ impl Stage {
             *until = Until::Paused;
             self.follow();
         }
-        if *number == 0 {
-            self.tell(Event::Opened(frame.size));
+        if !self.is_open.swap(true, Ordering::AcqRel) {
+            self.tell(Event::Opened);
         }
         drawing.show(frame);
         *number += 1;
@@ -170,6 +189,10 @@ impl Stage {
     /// support pausing.
     fn follow(self: &Arc<Self>) {
         self.asynchronously(|stage| {
+            // A live source that was shown plays on, and may be opened again at this moment.
+            if stage.is_live() && stage.is_open.load(Ordering::Acquire) {
+                return;
+            }
             if let Until::Seek(time) = stage.until() {
                 stage.find(time);
             }
@@ -213,11 +236,14 @@ impl Stage {
             let Some(stage) = stage.upgrade() else {
                 return;
             };
-            let _last_word = lock(&stage.telling);
-            if stage.until() != Until::Stopped {
-                act(&stage);
-            }
+            stage.unless_stopped(|| act(&stage));
         });
+    }
+
+    /// Runs a function that changes the state of the pipeline, unless that was stopped.
+    pub fn unless_stopped<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let _last_word = lock(&self.telling);
+        (self.until() != Until::Stopped).then(act)
     }
 
     /// Handles a message in the thread that posts it.
@@ -245,11 +271,15 @@ impl Stage {
             MessageView::Error(error) => {
                 let name = error.src().map(|it| it.name()).unwrap_or_default();
                 let name = match name.as_str() {
-                    "source" => &self.source,
-                    name => name,
+                    "source" => self.connection.source.to_string(),
+                    name => name.to_owned(),
                 };
                 let text = format!("{name}: {}", error.error().message());
-                self.tell(Event::Failed(text));
+                if self.may_return() && error.src().is_some_and(is_of_source) {
+                    self.lose(text);
+                } else {
+                    self.tell(Event::Failed(text));
+                }
             }
             _ => (),
         }
@@ -262,9 +292,12 @@ impl Stage {
             let is_first = !stage.repeats.swap(true, Ordering::AcqRel);
             let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::SEGMENT;
             // The file prerolls again after a seek.
-            if !is_first || stage.seek(flags).is_err() {
-                stage.follow();
+            if is_first && stage.seek(flags).is_ok() {
+                return;
             }
+            let is_stream = is_first && matches!(stage.connection.source, Source::Uri(_));
+            stage.is_stream.fetch_or(is_stream, Ordering::AcqRel);
+            stage.follow();
         });
     }
 
@@ -272,7 +305,45 @@ impl Stage {
         self.pipeline.seek_simple(flags, gst::ClockTime::ZERO)
     }
 
-    fn tell(&self, event: Event) {
+    /// Returns true if the source may be back after it has ended. One that was never seen may have a
+    /// wrong name.
+    fn may_return(&self) -> bool {
+        let has_end = !self.is_live() && !self.is_stream.load(Ordering::Acquire);
+        !has_end && self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Opens a source again that was lost, until it is back. All else keeps its state: the engine,
+    /// the neutral face, the gains and the outputs.
+    fn lose(self: &Arc<Self>, reason: String) {
+        // Without one, this is a consequence of another error.
+        let Some(lost) = self.connection.take() else {
+            return;
+        };
+        self.tell(Event::Lost(reason));
+        let stage = Arc::downgrade(self);
+        // Not in this thread, which may be one of the source.
+        self.pipeline
+            .call_async(move |pipeline| connection::reopen(pipeline, &lost, &stage));
+    }
+
+    /// Handles the end of the source in its thread. Returns true if the rest of the pipeline must
+    /// not end.
+    pub fn on_source_end(self: &Arc<Self>) -> bool {
+        let may_return = self.may_return();
+        if may_return {
+            self.lose(format!("{} has ended", self.connection.source));
+        }
+        may_return
+    }
+
+    /// Opens a live source again that has had no frame for some time.
+    pub fn watch(self: &Arc<Self>, now: Instant) {
+        if self.is_live() && self.may_return() && self.connection.silence(now) > STALLED {
+            self.lose(format!("{} has no frames", self.connection.source));
+        }
+    }
+
+    pub fn tell(&self, event: Event) {
         // Without an event loop the program is ending.
         let _ = self.events.send_event(event);
     }
@@ -296,11 +367,15 @@ fn ready(message: &gst::StructureRef) -> Option<Event> {
 }
 
 fn neutral(message: &gst::StructureRef) -> Option<Event> {
+    let rest = || message.get::<gst::Structure>("rest").ok();
     match message.get("event").ok()? {
-        "neutral-learned" => Some(Event::Neutral("the neutral face is learned")),
-        "neutral-kept" => Some(Event::Neutral(
-            "the neutral face is kept; n: learn it again",
+        "neutral-learned" => Some(Event::Learned(
+            rest()?
+                .iter()
+                .filter_map(|(name, value)| Some((name.to_string(), value.get().ok()?)))
+                .collect(),
         )),
+        "neutral-kept" => Some(Event::Kept),
         _ => None,
     }
 }

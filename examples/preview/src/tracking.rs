@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MPL-2.0
 //! The tracking pipeline: plays the video, and passes its newest frame on, with its faces.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,14 @@ use winit::event_loop::EventLoopProxy;
 use crate::drawing::Drawing;
 use crate::neutral::NeutralFaces;
 use crate::outputs::Outputs;
-use crate::pipelines::{Event, element};
+use crate::pipelines::{Event, element, launch};
+use crate::profile::Rest;
 use crate::record::Record;
 use crate::source::Source;
 use crate::stage::{Stage, Until};
 
-/// Elements after the source. The video is rotated as its tag says.
-const UPRIGHT: &str = "videoconvert ! videoflip video-direction=auto ! queue";
+/// The element that takes the video of the source, which may be replaced.
+pub const ENTRY: &str = "entry";
 
 /// The elements that find faces. The video is mirrored before text is drawn, so that the text stays
 /// readable.
@@ -39,6 +41,8 @@ const ANALYSIS: [&str; 5] = ["detection", "landmarks", "track", "smooth", "compl
 pub struct Options<'a> {
     pub engine: Option<&'a str>,
     pub gains: &'a Gains,
+    /// Rest values of each engine.
+    pub neutral: &'a BTreeMap<String, Rest>,
     pub freeze_at: Option<gst::ClockTime>,
     /// The record to show, instead of tracking.
     pub record: Option<&'a Record>,
@@ -64,24 +68,26 @@ impl Tracking {
     /// # Errors
     /// Returns an error if the pipeline cannot be built.
     pub fn new(
-        source: &Source,
+        source: Source,
         options: &Options<'_>,
         shown: (Drawing, Outputs),
         events: EventLoopProxy<Event>,
     ) -> Result<Self, Box<dyn Error>> {
         let faces = options.record.map_or(TRACKING, |_| RECORD);
         let sink = format!("appsink name={NEWEST} max-buffers=1 drop=true");
-        let pipeline = source.pipeline(&format!("{UPRIGHT} ! {faces} ! {sink}"))?;
+        let pipeline = launch(&format!("queue name={ENTRY} ! {faces} ! {sink}"))?;
+        // The clock of a camera would stop with it.
+        pipeline.use_clock(Some(&gst::SystemClock::obtain()));
         let analysis = match options.record {
             Some(record) => {
                 let path = record.path.to_string_lossy();
                 element(&pipeline, "load").set_property("location", &*path);
                 None
             }
-            None => Some(Analysis::new(&pipeline, source, options)?),
+            None => Some(Analysis::new(&pipeline, &source, options)?),
         };
         let until = options.freeze_at.map_or(Until::Forever, Until::Time);
-        let stage = Stage::new(pipeline, source, until, shown, events);
+        let stage = Stage::new(pipeline, source, until, shown, events)?;
         Ok(Self { stage, analysis })
     }
 
@@ -105,7 +111,7 @@ impl Tracking {
         });
     }
 
-    /// Advances by a frame.
+    /// Shows the next frame.
     pub fn step(&self) {
         self.stage.change(Until::Time(gst::ClockTime::ZERO));
     }
@@ -125,7 +131,7 @@ impl Analysis {
         let analysis = Self {
             track: element(pipeline, "track"),
             mirror: element(pipeline, "mirror"),
-            neutral_faces: NeutralFaces::new()?,
+            neutral_faces: NeutralFaces::new(options.neutral)?,
         };
         let engine = options.engine.unwrap_or(EngineKind::default().name());
         analysis.set_engine(engine);
@@ -140,12 +146,15 @@ impl Analysis {
         Ok(analysis)
     }
 
+    /// Returns true if the picture is mirrored.
+    pub fn is_mirrored(&self) -> bool {
+        let direction = self.mirror.property_value("video-direction");
+        direction.get() == Ok(gst_video::VideoOrientationMethod::Horiz)
+    }
+
     /// Turns the mirror on or off.
     pub fn flip(&self) {
-        let flipped = self.mirror.property_value("video-direction");
-        let is_flipped = flipped.get::<gst_video::VideoOrientationMethod>()
-            == Ok(gst_video::VideoOrientationMethod::Horiz);
-        let direction = if is_flipped {
+        let direction = if self.is_mirrored() {
             gst_video::VideoOrientationMethod::Identity
         } else {
             gst_video::VideoOrientationMethod::Horiz

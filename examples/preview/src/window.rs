@@ -1,70 +1,61 @@
 // SPDX-License-Identifier: MPL-2.0
-//! The window and its keys.
+//! The program's state, its keys and its events.
 
 use std::error::Error;
-use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use facetrack::findings::Finding;
 use facetrack::printable::Line;
 use gst::ClockTime;
 use gstfacetrack::meta::FaceTrackMeta;
 use winit::application::ApplicationHandler;
-use winit::dpi::LogicalSize;
 use winit::event::{ElementState, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
-use winit::platform::x11::WindowAttributesExtX11;
-use winit::window::{Window, WindowId};
+use winit::keyboard::ModifiersState;
+use winit::window::WindowId;
 
-use crate::controls::{Seek, Wish, engine_after, help, wish};
-use crate::drawing::{Drawing, Frame, fit};
+use crate::controls::{Seek, Wish, engine_after, wish};
+use crate::drawing::{Drawing, Frame};
 use crate::faders::Faders;
 use crate::gauge::{Figures, Gauge};
 use crate::notice::Notice;
 use crate::outputs::Outputs;
 use crate::pipelines::Event;
+use crate::profile::Profile;
 use crate::record::{Order, Record};
-use crate::screen::Screen;
+use crate::state;
 use crate::tracking::{Analysis, Tracking};
+use crate::view::{Side, View};
 
-/// Identifies the program to a desktop, which shows its entry and its icon.
-const APPLICATION: &str = "invalid.gst_plugin_facetrack.preview";
-
-/// Name of the program.
-const PROGRAM: &str = "facetrack-preview";
-
-/// Maximum initial size of the window.
-const FIRST_SIZE: [u32; 2] = [1280, 720];
+/// Period between looks at a live source and at the outputs.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// The answer to keys that change the analysis, while a record is shown.
 const NO_ANALYSIS: &str = "this key has no effect on a record";
 
 /// The program.
 pub struct Preview {
-    tracking: Tracking,
-    drawing: Drawing,
-    outputs: Outputs,
-    faders: Faders,
+    pub tracking: Tracking,
+    pub drawing: Drawing,
+    pub outputs: Outputs,
+    pub faders: Faders,
+    pub profile: Profile,
     /// The record whose faces are shown.
-    record: Option<Record>,
+    pub record: Option<Record>,
     /// `None` before the first frame.
     view: Option<View>,
     gauge: Gauge,
-    figures: Option<Figures>,
+    pub figures: Option<Figures>,
     /// The running engine, and the last requested one.
-    engine: String,
+    pub engine: String,
     wanted: String,
-    notice: Notice,
+    /// True from the loss of a live source to its next frame.
+    pub is_lost: bool,
+    pub notice: Notice,
+    modifiers: ModifiersState,
+    /// Time of the next look at a live source and at the outputs.
+    next_look: Instant,
     outcome: Result<(), String>,
-}
-
-struct View {
-    window: Rc<Window>,
-    screen: Screen,
-    picture: Option<gst::Sample>,
-    /// Numbers of the last displayed frame, and of the last frame reported in a pause.
-    shown: Option<u64>,
-    told: Option<u64>,
 }
 
 impl Preview {
@@ -72,21 +63,25 @@ impl Preview {
         tracking: Tracking,
         drawing: Drawing,
         outputs: Outputs,
-        faders: Faders,
+        (faders, profile): (Faders, Profile),
         record: Option<Record>,
     ) -> Self {
         Self {
-            notice: Notice::new(drawing.clone()),
+            notice: Notice::default(),
             tracking,
             drawing,
             outputs,
             faders,
+            profile,
             record,
             view: None,
             gauge: Gauge::default(),
             figures: None,
             engine: String::new(),
             wanted: String::new(),
+            is_lost: false,
+            modifiers: ModifiersState::empty(),
+            next_look: Instant::now(),
             outcome: Ok(()),
         }
     }
@@ -102,31 +97,18 @@ impl Preview {
         events.exit();
     }
 
-    fn open(&mut self, events: &ActiveEventLoop, frame: [u32; 2]) -> Result<(), Box<dyn Error>> {
-        let [width, height] = fit(frame, FIRST_SIZE);
-        let attributes = Window::default_attributes()
-            .with_title("Face Tracking Preview")
-            .with_inner_size(LogicalSize::new(width, height));
-        // Wayland has the same name.
-        let attributes = WindowAttributesExtX11::with_name(attributes, APPLICATION, PROGRAM);
-        let window = Rc::new(events.create_window(attributes)?);
-        let screen = Screen::new(events.owned_display_handle(), window.clone())?;
-        self.drawing.resize(window.inner_size().into());
-        self.view = Some(View {
-            window,
-            screen,
-            picture: None,
-            shown: None,
-            told: None,
-        });
-        self.notice.show("h: keys");
+    fn open(&mut self, events: &ActiveEventLoop) -> Result<(), Box<dyn Error>> {
+        let source = self.tracking.stage.connection.source.to_string();
+        self.view = Some(View::open(events, &source)?);
+        self.arrange();
         Ok(())
     }
 
     fn heed(&mut self, events: &ActiveEventLoop, event: Event) -> Result<(), Box<dyn Error>> {
         match event {
-            Event::Opened(frame) => self.open(events, frame)?,
-            Event::Drawn => self.request_redraw(),
+            Event::Opened => self.open(events)?,
+            // It requests a redraw, like all events.
+            Event::Drawn => (),
             Event::Ready { engine, device } => {
                 println!("{}", Line(format_args!("{engine} on {device}")));
                 // With the space, since the name of an engine may begin with the name of another.
@@ -136,32 +118,62 @@ impl Preview {
                     self.wanted.clone_from(&engine);
                 }
                 self.engine = engine;
-                self.entitle();
             }
-            Event::Neutral(text) => self.notice.show(text),
-            Event::Warned(text) => {
-                eprintln!("{}", Line(&text));
-                self.notice.show(&text);
+            Event::Learned(rest) => {
+                let text = "the neutral face is learned";
+                self.notice.show(text);
+                let learned = self.profile.learn(&self.engine, rest);
+                learned.unwrap_or_else(|error| self.warn(&error));
+                println!("{text}");
             }
+            Event::Kept => {
+                let text = "the neutral face is kept; L: learn it again";
+                self.notice.show(text);
+            }
+            Event::Lost(reason) => self.on_lost(&reason),
+            Event::Back => {
+                self.is_lost = false;
+                println!("the camera is back");
+                self.notice.show("the camera is back");
+            }
+            Event::Warned(text) => self.warn(&text),
             Event::Searched(findings) => self.keep_findings(findings),
             Event::Ended => self.notice.show("The video is over."),
             Event::Failed(text) => self.fail(events, text),
+            Event::Quit => events.exit(),
         }
+        self.request_redraw();
         Ok(())
+    }
+
+    fn warn(&mut self, text: &str) {
+        eprintln!("{}", Line(text));
+        self.notice.show(text);
+    }
+
+    /// Handles the loss of a live source, which is reported again after each try to open it.
+    fn on_lost(&mut self, reason: &str) {
+        if !self.is_lost {
+            eprintln!("{}", Line(format_args!("{}: {reason}", state::WAITING)));
+            self.gauge.pause();
+            self.figures = None;
+        }
+        self.is_lost = true;
+        self.notice.show(reason);
     }
 
     fn fulfil(&mut self, events: &ActiveEventLoop, wish: Wish) {
         match wish {
             Wish::Quit => events.exit(),
             Wish::Pause => self.pause(Tracking::toggle),
-            Wish::Step => self.step(),
+            Wish::Seek(Seek::Frames(1)) => self.step(),
             Wish::Seek(seek) => self.seek(seek),
             Wish::Finding(order) => self.find(order),
             Wish::Mirror => self.analyze(Analysis::flip),
-            Wish::Help => self.notice.show(&help()),
+            Wish::Help => self.turn_to(Side::Keys),
+            Wish::Panels => self.turn_to(Side::Nothing),
             Wish::NextEngine => self.change_engine(engine_after(&self.wanted, 1)),
             Wish::PreviousEngine => self.change_engine(engine_after(&self.wanted, -1)),
-            Wish::Engine(name) => self.change_engine(name),
             Wish::Layer(name) => self.drawing.toggle(name),
             Wish::Send => self.output(Outputs::toggle_sending),
             Wish::Record => self.output(Outputs::toggle_recording),
@@ -171,6 +183,30 @@ impl Preview {
             }
             Wish::SelectGain(steps) => self.set_gain(|faders| faders.select(steps)),
             Wish::ChangeGain(steps) => self.set_gain(|faders| faders.change(steps.into())),
+        }
+    }
+
+    /// Shows something next to the picture, or the channels again.
+    fn turn_to(&mut self, side: Side) {
+        if let Some(view) = &mut self.view {
+            view.side = if view.side == side {
+                Side::Channels
+            } else {
+                side
+            };
+        }
+        let has_panel = |view: &View| view.layout().panel.is_some();
+        if side == Side::Keys && !self.view.as_ref().is_some_and(has_panel) {
+            self.notice.show("make the window wider to see the keys");
+        }
+        self.arrange();
+    }
+
+    /// Fits the picture into its part of the window.
+    fn arrange(&self) {
+        if let Some(view) = &self.view {
+            self.drawing.resize(view.layout().picture.size());
+            view.request_redraw();
         }
     }
 
@@ -196,7 +232,7 @@ impl Preview {
     /// be sought: a video that plays and pauses may leave out frames.
     fn step(&mut self) {
         let now = self.drawing.frame().and_then(|frame| frame.time);
-        let next = |record: &Record| record.after(now?);
+        let next = |record: &Record| record.further(now?, 1);
         match self.record.as_ref().and_then(next) {
             Some(time) => self.pause(|tracking| tracking.jump(time)),
             None => self.pause(Tracking::step),
@@ -206,7 +242,7 @@ impl Preview {
     /// Goes to another frame of a file.
     fn seek(&mut self, seek: Seek) {
         if self.tracking.stage.is_live() {
-            return self.notice.show("a live video has no other frames");
+            return self.warn("a live video has no other frames");
         }
         let frame = self.drawing.frame();
         let target = frame.and_then(|frame| self.target(&frame, seek));
@@ -240,17 +276,21 @@ impl Preview {
     fn target(&self, frame: &Frame, seek: Seek) -> Option<ClockTime> {
         let now = frame.time?;
         match (seek, &self.record) {
-            (Seek::Back, Some(record)) => record.before(now),
-            // Between the frame before and the one before that.
-            (Seek::Back, None) => Some(now.saturating_sub(frame.period? * 3 / 2)),
             (Seek::Start, _) => Some(ClockTime::ZERO),
-            (Seek::By(seconds), _) => {
-                let distance = ClockTime::from_seconds(seconds.unsigned_abs());
-                Some(if seconds < 0 {
-                    now.saturating_sub(distance)
-                } else {
-                    now + distance
-                })
+            (Seek::End, Some(record)) => record.last(),
+            (Seek::End, None) => {
+                let end = self.tracking.stage.duration()?;
+                Some(end.saturating_sub(frame.period? * 3 / 2))
+            }
+            (Seek::Frames(frames), Some(record)) => record.further(now, frames),
+            // Between the wanted frame and the one before that.
+            (Seek::Frames(frames), None) => {
+                let period = frame.period?.nseconds() as i64;
+                Some(moved(now, frames * period - period / 2))
+            }
+            (Seek::Seconds(seconds), _) => {
+                let second = ClockTime::SECOND.nseconds() as i64;
+                Some(moved(now, seconds * second))
             }
         }
     }
@@ -260,13 +300,12 @@ impl Preview {
         let text = toggle(&self.outputs).unwrap_or_else(|error| error.to_string());
         println!("{}", Line(&text));
         self.notice.show(&text);
-        self.entitle();
     }
 
     fn pause(&mut self, change: impl FnOnce(&Tracking)) {
         change(&self.tracking);
         self.gauge.pause();
-        self.entitle();
+        self.figures = None;
         self.request_redraw();
     }
 
@@ -288,34 +327,30 @@ impl Preview {
 
     fn request_redraw(&self) {
         if let Some(view) = &self.view {
-            view.window.request_redraw();
+            view.request_redraw();
         }
     }
 
-    /// Displays the newest picture.
+    /// Displays the newest picture, and the state.
     fn redraw(&mut self) -> Result<(), Box<dyn Error>> {
-        let Some(view) = &mut self.view else {
+        let Some(mut view) = self.view.take() else {
             return Ok(());
         };
         view.picture = self.drawing.take_picture().or(view.picture.take());
-        let size = view.window.inner_size();
-        view.screen.show(view.picture.as_ref(), size)?;
-        let Some(picture) = &view.picture else {
-            return Ok(());
-        };
-        let number = picture.buffer().map(|buffer| buffer.offset());
-        if view.shown == number {
-            self.tell_of_pause();
-            return Ok(());
+        let shown = view.show(&state::text(self));
+        let number = view.picture.as_ref().and_then(|picture| {
+            let number = picture.buffer()?.offset();
+            (view.shown != Some(number)).then_some(number)
+        });
+        if let (Some(number), Some(picture)) = (number, &view.picture) {
+            view.shown = Some(number);
+            let age = self.drawing.age(picture).unwrap_or_default();
+            let figures = self.gauge.count(Instant::now(), age.into());
+            self.figures = figures.or(self.figures);
         }
-        view.shown = number;
-        let age = self.drawing.age(picture).unwrap_or_default();
-        if let Some(figures) = self.gauge.count(Instant::now(), age.into()) {
-            self.figures = Some(figures);
-            self.entitle();
-        }
+        self.view = Some(view);
         self.tell_of_pause();
-        Ok(())
+        shown
     }
 
     /// Prints the frame that is displayed in a pause, once.
@@ -337,37 +372,31 @@ impl Preview {
             let number = number.map_or_else(String::new, |number| format!("frame {number}, "));
             println!("paused at {time}: {number}{engine}, faces: {faces}");
         }
-        self.entitle();
     }
 
-    /// Shows source, engine and speed in the title.
-    fn entitle(&self) {
-        let Some(view) = &self.view else {
-            return;
-        };
-        let mut title = match (self.tracking.analysis(), &self.record) {
-            (Some(analysis), _) => format!("{} on {}", self.engine, analysis.device()),
-            (None, record) => record
-                .iter()
-                .map(|it| it.path.display().to_string())
-                .collect(),
-        };
-        if let Some(Figures { fps, age }) = self.figures {
-            let delay = if self.tracking.stage.is_live() {
-                "old"
-            } else {
-                "late"
-            };
-            title += &format!(", {fps:.1} fps, {} ms {delay}", age.as_millis());
+    /// Looks at a live source and at the outputs, whose rate changes without other events.
+    fn look(&mut self, now: Instant) {
+        self.tracking.stage.watch(now);
+        self.next_look = now + PERIOD;
+        self.request_redraw();
+    }
+
+    /// Keeps what was changed, when the program ends.
+    fn save(&mut self) {
+        self.profile.set_gains(&self.faders.gains);
+        if let Err(error) = self.profile.save() {
+            eprintln!("{}", Line(error));
         }
-        if let Some(cost) = self.tracking.analysis().and_then(Analysis::cost) {
-            title += &format!(", {:.1} ms tracking", cost.as_secs_f64() * 1e3);
-        }
-        title += &self.outputs.title();
-        if self.tracking.is_paused() {
-            title += ", paused";
-        }
-        view.window.set_title(&title);
+    }
+}
+
+/// A time that is some nanoseconds later; not before the start.
+fn moved(time: ClockTime, by: i64) -> ClockTime {
+    let distance = ClockTime::from_nseconds(by.unsigned_abs());
+    if by < 0 {
+        time.saturating_sub(distance)
+    } else {
+        time + distance
     }
 }
 
@@ -385,10 +414,12 @@ impl ApplicationHandler<Event> for Preview {
     fn window_event(&mut self, events: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
         match event {
             WindowEvent::CloseRequested => events.exit(),
-            WindowEvent::Resized(size) => {
-                self.drawing.resize(size.into());
-                self.request_redraw();
+            WindowEvent::Resized(_) => self.arrange(),
+            WindowEvent::ScaleFactorChanged { .. } => {
+                self.view.iter_mut().for_each(View::rescale);
+                self.arrange();
             }
+            WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             WindowEvent::RedrawRequested => {
                 if let Err(error) = self.redraw() {
                     self.fail(events, error.to_string());
@@ -401,9 +432,10 @@ impl ApplicationHandler<Event> for Preview {
                 is_synthetic: false,
                 ..
             } if event.state == ElementState::Pressed => {
-                let wish = wish(&event.logical_key);
+                let wish = wish(&event.logical_key, self.modifiers);
                 if let Some(wish) = wish.filter(|wish| !event.repeat || wish.repeats()) {
                     self.fulfil(events, wish);
+                    self.request_redraw();
                 }
             }
             _ => (),
@@ -411,12 +443,24 @@ impl ApplicationHandler<Event> for Preview {
     }
 
     fn about_to_wait(&mut self, events: &ActiveEventLoop) {
-        let until = self.notice.expire().map(ControlFlow::WaitUntil);
-        events.set_control_flow(until.unwrap_or(ControlFlow::Wait));
+        let now = Instant::now();
+        if self.notice.end().is_some_and(|end| end <= now) {
+            self.notice.show("");
+            self.request_redraw();
+        }
+        if self.next_look <= now {
+            self.look(now);
+        }
+        let until = self
+            .notice
+            .end()
+            .map_or(self.next_look, |end| end.min(self.next_look));
+        events.set_control_flow(ControlFlow::WaitUntil(until));
     }
 
     fn exiting(&mut self, _: &ActiveEventLoop) {
         self.tracking.stage.stop();
+        self.save();
         if let Err(error) = self.outputs.stop() {
             eprintln!("{}", Line(error));
         }

@@ -17,6 +17,13 @@ use crate::common::skip_for_want_of;
 
 const SCREEN: &str = "1280x1024x24";
 
+/// Keysyms of keys without a character.
+pub const SHIFT: u32 = 0xffe1;
+pub const HOME: u32 = 0xff50;
+pub const LEFT: u32 = 0xff51;
+pub const RIGHT: u32 = 0xff53;
+pub const END: u32 = 0xff57;
+
 /// X's name for the time at which something happens anyway.
 const NOW: u32 = x11rb::CURRENT_TIME;
 
@@ -83,9 +90,10 @@ impl Desktop {
         }
     }
 
-    /// The key of a letter or digit of ASCII, or of the space bar, whose keysyms are their codes.
-    fn key(&self, character: char) -> u8 {
-        let keysym = u32::from(character);
+    /// The key of a keysym. Those of letters and digits of ASCII, and of the space bar, are their
+    /// codes.
+    fn key(&self, keysym: impl Into<u32>) -> u8 {
+        let keysym = keysym.into();
         let setup = self.connection.setup();
         let (first, last) = (setup.min_keycode, setup.max_keycode);
         let mapping = self
@@ -121,11 +129,23 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Presses the key of a character in this window.
-    pub fn press(&self, letter: char) {
-        let key = self.desktop.key(letter);
+    /// Presses the key of a character, or of another keysym, in this window.
+    pub fn press(&self, keysym: impl Into<u32>) {
+        let key = self.desktop.key(keysym);
         let input = [Input::Focus(self.id), Input::Down(key), Input::Up(key)];
         self.desktop.send(&input);
+    }
+
+    /// Presses a key while Shift is down.
+    pub fn press_with_shift(&self, keysym: impl Into<u32>) {
+        let [shift, key] = [self.desktop.key(SHIFT), self.desktop.key(keysym)];
+        self.desktop.send(&[
+            Input::Focus(self.id),
+            Input::Down(shift),
+            Input::Down(key),
+            Input::Up(key),
+            Input::Up(shift),
+        ]);
     }
 
     /// Presses a key that stays down, and soon repeats itself.
@@ -210,6 +230,17 @@ impl Shot {
         let pixel = inside.then(|| (y as usize * self.width + x as usize) * 4)?;
         let bytes = self.data.get(pixel..pixel + 3)?;
         Some([bytes[2], bytes[1], bytes[0]])
+    }
+
+    /// The part of it at the right of a column and below a row.
+    pub fn part(&self, column: usize, row: usize) -> Self {
+        let rows = self.data.chunks_exact(self.width * 4).skip(row);
+        let data = rows.flat_map(|pixels| &pixels[column * 4..]);
+        Self {
+            width: self.width - column,
+            height: self.height - row,
+            data: data.copied().collect(),
+        }
     }
 
     /// Red, green and blue of each pixel.
