@@ -12,7 +12,11 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 26] = [
+const NOT_RUN: [(&str, &str); 27] = [
+    (
+        "blurred.mp4: 3 faces covered in 250 frames",
+        "output of a command",
+    ),
     (
         "@software{gst_plugin_facetrack,",
         "an entry for a list of references",
@@ -141,6 +145,7 @@ pages_with_commands! {
     of_the_cookbook: "docs/cookbook.md",
     of_many_videos: "docs/run.md",
     of_the_viewer: "docs/view.md",
+    of_blurring: "docs/blur.md",
     of_exports: "docs/export.md",
     of_live_pipelines: "docs/live.md",
     of_avatars: "docs/avatars.md",

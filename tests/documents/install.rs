@@ -101,7 +101,19 @@ fn make_installs_stripped_and_uninstalls_everything() {
         root.join("opt/facetrack/bin/facetrack-worker"),
         under(&root, &plugins_dir()).join("libgstfacetrack.so"),
     ];
-    assert_eq!(files_in(&root), installed);
+    let completions = [
+        "bash-completion/completions/facetrack",
+        "fish/vendor_completions.d/facetrack.fish",
+        "zsh/site-functions/_facetrack",
+    ];
+    let completions = completions.map(|name| root.join("opt/facetrack/share").join(name));
+    let mut all: Vec<_> = installed.iter().chain(&completions).cloned().collect();
+    all.sort();
+    assert_eq!(files_in(&root), all);
+    for path in completions {
+        let script = fs::read_to_string(&path).expect("a script");
+        assert!(script.contains("retry-failed"), "{}", path.display());
+    }
     for path in &installed {
         let metadata = path.metadata().expect("a file");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o755);

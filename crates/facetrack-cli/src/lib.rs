@@ -36,8 +36,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use facetrack::printable::Lines;
 use facetrack_assets::manifest;
+
+/// Name of the command.
+const NAME: &str = "facetrack";
 
 /// Exit status after which another try may succeed, such as after a full disk. `EX_TEMPFAIL` of
 /// sysexits.h.
@@ -45,7 +49,7 @@ const TRY_AGAIN: u8 = 75;
 
 /// Tracks faces in many videos, and fetches and checks what the facetrack plugin needs
 #[derive(Parser)]
-#[command(name = "facetrack", version, arg_required_else_help = true)]
+#[command(name = NAME, version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -81,6 +85,11 @@ enum Command {
     /// Print the exports with which gst-launch-1.0 finds plugin, models and runtime, and a shell
     /// finds this command
     Env,
+    /// Print the completions for a shell, such as bash, fish or zsh
+    Completions {
+        /// Name of the shell
+        shell: Shell,
+    },
     /// Print the path of a fetched file
     Path {
         /// File name of models/manifest.json
@@ -91,6 +100,14 @@ enum Command {
 /// The description of the command line, which man pages and shell completions are made from.
 pub fn command_line() -> clap::Command {
     Arguments::command()
+}
+
+/// The completions for a shell, as a script for it.
+pub fn completions(shell: Shell) -> String {
+    // `generate` panics if it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command_line(), NAME, &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// Runs the command with the arguments of this process.
@@ -143,6 +160,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Index(arguments) => return index::run(&arguments),
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,
+        Command::Completions { shell } => output::print_exactly(completions(shell))?,
         Command::Path { file } => {
             let path = fetch::path(manifest::manifest(), &file)?;
             output::print_exactly(format_args!("{}\n", path.display()))?;

@@ -39,10 +39,8 @@ fn write_manual(folder: &Path) -> io::Result<()> {
     let command = folder.join(NAME);
     write_pages(facetrack_cli::command_line(), &command)?;
     for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
-        // `generate` panics if it cannot write.
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut facetrack_cli::command_line(), NAME, &mut text);
-        fs::write(command.join(shell.file_name(NAME)), text)?;
+        let script = facetrack_cli::completions(shell);
+        fs::write(command.join(shell.file_name(NAME)), script)?;
     }
     write_pages(
         facetrack_preview::command_line(),
