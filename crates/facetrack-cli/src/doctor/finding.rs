@@ -32,6 +32,14 @@ impl Finding {
         }
     }
 
+    /// Creates a finding about something that is optional and not there; `remedy` says how to get it.
+    pub(super) fn optional(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            mark: '·',
+            ..Self::bad(text, remedy)
+        }
+    }
+
     /// Creates a finding that is neither good nor bad.
     pub(super) fn note(text: impl Into<String>) -> Self {
         Self {
@@ -42,7 +50,7 @@ impl Finding {
 
     /// Returns true if something must be done.
     pub(super) fn is_bad(&self) -> bool {
-        self.remedy.is_some()
+        self.mark == '✗'
     }
 }
 
@@ -72,10 +80,13 @@ mod tests {
             Finding::good("one"),
             Finding::bad("two", "fix two"),
             Finding::note("three"),
+            Finding::optional("four", "get four"),
         ];
+        let bad: Vec<_> = findings.iter().map(Finding::is_bad).collect();
+        assert_eq!(bad, [false, true, false, false]);
         assert_eq!(
             section("Things", &findings),
-            "\nThings\n  ✓ one\n  ✗ two\n      → fix two\n  · three\n"
+            "\nThings\n  ✓ one\n  ✗ two\n      → fix two\n  · three\n  · four\n      → get four\n"
         );
     }
 }

@@ -26,11 +26,17 @@ pub(super) fn checks() -> Vec<Finding> {
 }
 
 fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> Vec<Finding> {
+    let is_passed = |(_, outcome): &_| matches!(outcome, Outcome::Passed(_));
+    // Without a GPU, nothing is wrong.
+    let failed: fn(String, String) -> Finding = if examined.first().is_some_and(is_passed) {
+        Finding::bad
+    } else {
+        Finding::optional
+    };
     let mut findings: Vec<Finding> = (1..)
         .zip(examined)
-        .map(|(number, (check, outcome))| finding(number, *check, outcome))
+        .map(|(number, (check, outcome))| finding(number, *check, outcome, failed))
         .collect();
-    let is_passed = |(_, outcome): &_| matches!(outcome, Outcome::Passed(_));
     findings.push(if examined.iter().all(is_passed) {
         Finding::good("insightface runs on the GPU")
     } else {
@@ -52,11 +58,16 @@ fn findings(examined: &[(Check, Outcome)], gpu_policy: &GpuPolicy) -> Vec<Findin
     findings
 }
 
-fn finding(number: usize, check: Check, outcome: &Outcome) -> Finding {
+fn finding(
+    number: usize,
+    check: Check,
+    outcome: &Outcome,
+    failed: fn(String, String) -> Finding,
+) -> Finding {
     let title = format!("{number}/{} {}", Check::ALL.len(), check.title());
     match outcome {
         Outcome::Passed(found) => Finding::good(format!("{title}: {found}")),
-        Outcome::Failed(fault) => Finding::bad(format!("{title}: {fault}"), for_fault(fault)),
+        Outcome::Failed(fault) => failed(format!("{title}: {fault}"), for_fault(fault)),
         Outcome::Skipped(other) => {
             Finding::note(format!("{title}: not checked without {}", other.title()))
         }
@@ -94,6 +105,9 @@ mod tests {
             assert!(told.contains(line), "{line:?} not in\n{told}");
         }
         assert_eq!(told.lines().filter(|line| line.contains("/7 ")).count(), 7);
+        examined[0].1 = Outcome::Failed(Fault::NoDriver("none".to_owned()));
+        let told = shown(&examined, &GpuPolicy::Allowed);
+        assert!(told.contains("  · 1/7 ") && !told.contains('✗'), "{told}");
     }
 
     #[test]
