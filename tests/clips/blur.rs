@@ -35,6 +35,9 @@ const SAME_PERSON: f32 = 0.28;
 /// Every so many clear frames give embeddings to compare with.
 const CLEAR_STEP: usize = 24;
 
+/// Every so many covered frames are searched. The covers of the frames between are alike.
+const COVERED_STEP: usize = 3;
+
 fn play(launch: &str) {
     let pipeline = gst::parse::launch(launch).unwrap_or_else(|error| panic!("{launch}: {error}"));
     common::play_to_end(&pipeline);
@@ -98,7 +101,7 @@ fn covered_faces_are_neither_found_nor_recognised() {
         let covered = blurred(&clip, &format!("mode={mode}"));
         let mut found = [0; 2];
         let mut closest = f32::MIN;
-        for frame in &covered {
+        for frame in covered.iter().step_by(COVERED_STEP) {
             let faces = find(&mut insightface, frame);
             found[0] += usize::from(!find(&mut yunet, frame).is_empty());
             found[1] += usize::from(!faces.is_empty());
@@ -108,7 +111,7 @@ fn covered_faces_are_neither_found_nor_recognised() {
             closest = cosines.fold(closest, f32::max);
         }
         let case = format!("{name} {mode}: {found:?} of {}, {closest}", covered.len());
-        let most = covered.len() as f64 * MAX_FOUND;
+        let most = (covered.len() / COVERED_STEP) as f64 * MAX_FOUND;
         assert!(found.iter().all(|count| *count as f64 <= most), "{case}");
         assert!(closest < SAME_PERSON, "{case}");
     }

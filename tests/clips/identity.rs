@@ -127,7 +127,7 @@ fn repeated_pictures_do_not_change_ids() {
         let picture = |time: f64| (time * PICTURES as f64 + 0.01).floor() / PICTURES as f64;
         let passes = |_: usize, time: f64| picture(time) * 2.0 / (ROOM - 1) as f64;
         let properties = format!("engine={}", kind.name());
-        for repeats in 1..=5 {
+        for repeats in [1, 2, 5] {
             let rate = (PICTURES * repeats, 1);
             let found = ids(&faces(&portraits, rate, passes, &properties));
             assert_eq!(found, BTreeSet::from([1]), "{kind:?}, {repeats} times");
@@ -142,7 +142,7 @@ fn repeated_pictures_do_not_change_ids() {
         let picture = (time * 5.0 + 0.01).floor() / 5.0;
         picture * picture
     };
-    for fps in [5, 10, 15, 20, 25] {
+    for fps in [5, 10, 25] {
         let found = ids(&faces(&portraits, (fps, 1), runs, YUNET));
         assert_eq!(found, BTreeSet::from([1]), "{fps} Hz");
     }
