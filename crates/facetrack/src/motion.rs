@@ -105,6 +105,11 @@ impl LargestSpeed {
         }
         self.current = self.current.max(speed);
     }
+
+    /// The largest speed of the current time and of the one before.
+    fn largest(&self) -> f32 {
+        self.current.max(self.before)
+    }
 }
 
 /// Motion of a face, from its last measurements.
@@ -204,15 +209,18 @@ impl Motion {
         self.reached + self.largest_speed() * self.elapsed(time).as_secs_f32()
     }
 
+    /// Distance of the face at `time` from the last measurement by the largest speed that was measured
+    /// lately, px.
+    pub(crate) fn measured_reach(&self, time: Duration) -> f32 {
+        self.reached + self.speed.largest() * self.elapsed(time).as_secs_f32()
+    }
+
     /// The largest speed that the face had lately, px/s: it may have been slower in the last pictures,
     /// or these may be repeated ones that are not known as such. It is at least [`LEAST_SPEED`], or
     /// [`UNKNOWN_SPEED`] if no velocity is known.
     pub(crate) fn largest_speed(&self) -> f32 {
         let sizes = self.velocity.map_or(UNKNOWN_SPEED, |_| LEAST_SPEED);
-        let LargestSpeed {
-            current, before, ..
-        } = self.speed;
-        current.max(before).max(sizes * self.side)
+        self.speed.largest().max(sizes * self.side)
     }
 
     /// The motion in frames that are `x` times as wide and `y` times as high.

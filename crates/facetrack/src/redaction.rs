@@ -235,7 +235,7 @@ impl Redactor {
         };
         // The id may have passed to another person, or the box may be of a part of the face.
         if let Some(before) = self.faces.insert(key, known) {
-            let distance = before.motion.reach(self.last);
+            let distance = before.motion.measured_reach(self.last);
             let most = JUMP * face.bbox.width.min(face.bbox.height);
             if !before.is_misplaced && exceeds(&before.bbox, &face.bbox, most - distance) {
                 self.left.push(before);
