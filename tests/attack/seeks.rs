@@ -49,8 +49,9 @@ fn first_pass(source: &str, record: &Record) -> Positions {
 fn watch(pad: &gst::Pad, work: impl Fn(u64, f32) + Send + Sync + 'static) {
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
         let buffer = info.buffer().expect("a buffer");
-        let report = FaceTrackMeta::read(buffer).expect("metadata");
-        if let (Some(pts), [face]) = (buffer.pts(), report.faces.as_slice()) {
+        if let Ok(report) = FaceTrackMeta::read(buffer)
+            && let (Some(pts), [face]) = (buffer.pts(), report.faces.as_slice())
+        {
             work(pts.nseconds(), face.face.bbox.x);
         }
         gst::PadProbeReturn::Ok
