@@ -46,7 +46,7 @@ const READERS: [(&str, &str); 4] = [
 ];
 
 /// Seconds after which a command counts as hanging.
-const TIMEOUT: usize = 120;
+const TIMEOUT: usize = 300;
 
 /// Files that a launch line reads besides the plugin.
 pub struct Files {
