@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use super::geometry::Point;
+use super::geometry::{Point, Rect};
 use super::observation::Observation;
 
 /// Minimum time between the measurements of a velocity. It is less than a period at 30 frames per
@@ -28,6 +28,11 @@ const MAX_REPEATED: Duration = Duration::from_millis(500);
 /// face that is found once by mistake should not soon cover the whole picture.
 const LEAST_SPEED: f32 = 0.5;
 const UNKNOWN_SPEED: f32 = 2.0;
+
+/// Maximum distance by which a box may exceed the next box of its face, relative to the smaller side of
+/// the next box. Beyond it, the face has jumped or shrunk, and its earlier area stays covered for the
+/// hold. The default margin covers this distance anyway.
+pub(crate) const JUMP: f32 = 0.25;
 
 /// Converts times of frames to times of their pictures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -255,6 +260,19 @@ impl Motion {
     }
 }
 
+/// Returns true if a face has jumped or shrunk from one box to the next.
+pub(crate) fn has_jumped(before: &Rect, bbox: &Rect) -> bool {
+    exceeds(before, bbox, JUMP * bbox.width.min(bbox.height))
+}
+
+/// Returns true if a box exceeds the next one by more than `most` on one side.
+pub(crate) fn exceeds(before: &Rect, bbox: &Rect, most: f32) -> bool {
+    before.x < bbox.x - most
+        || before.y < bbox.y - most
+        || before.right() > bbox.right() + most
+        || before.bottom() > bbox.bottom() + most
+}
+
 /// Moves all image coordinates of a face. Pose and 3-D models are in other spaces and stay as they
 /// are.
 pub fn displace(face: &mut Observation, by: Point) {
@@ -267,7 +285,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::geometry::Rect;
     use crate::observation::{
         Gaze, Landmark, LandmarkScheme, Landmarks, ModelFit, MorphableFit, Pupil,
     };

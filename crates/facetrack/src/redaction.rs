@@ -16,7 +16,7 @@ use std::time::Duration;
 use smart_default::SmartDefault;
 
 use crate::geometry::{Point, Rect};
-use crate::motion::{Motion, PictureClock};
+use crate::motion::{JUMP, Motion, PictureClock, exceeds};
 use crate::observation::Observation;
 use crate::report::{FrameReport, FrameStatus, SearchExtent, TrackedFace};
 use crate::words::choices;
@@ -88,11 +88,6 @@ pub enum Cover {
     /// These areas.
     Regions(Vec<Region>),
 }
-
-/// Maximum distance by which a box may exceed the next box of its face, relative to the smaller side of
-/// the next box. Beyond it, the face has jumped or shrunk, and its earlier area stays covered for the
-/// hold. The default margin covers this distance anyway.
-const JUMP: f32 = 0.25;
 
 /// Maximum relative difference of two aspect ratios that are the same: sizes are rounded.
 const SAME_SHAPE: f32 = 0.02;
@@ -268,19 +263,6 @@ impl Known {
             ..self.region.clone()
         }
     }
-}
-
-/// Returns true if a face has jumped or shrunk from one box to the next.
-pub(crate) fn has_jumped(before: &Rect, bbox: &Rect) -> bool {
-    exceeds(before, bbox, JUMP * bbox.width.min(bbox.height))
-}
-
-/// Returns true if a box exceeds the next one by more than `most` on one side.
-fn exceeds(before: &Rect, bbox: &Rect, most: f32) -> bool {
-    before.x < bbox.x - most
-        || before.y < bbox.y - most
-        || before.right() > bbox.right() + most
-        || before.bottom() > bbox.bottom() + most
 }
 
 /// Returns true if a time is at most the hold ago.

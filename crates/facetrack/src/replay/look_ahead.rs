@@ -8,9 +8,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::{Replay, ReplayError};
-use crate::motion::Motion;
+use crate::motion::{Motion, has_jumped};
 use crate::observation::{Observation, Origin};
-use crate::redaction::has_jumped;
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
 /// Number of frames in which the speed of a face is measured after its first frame. Our choice: half a
