@@ -1120,7 +1120,7 @@ fn the_doctor_makes_seven_checks_of_the_gpu() {
         "2/7 driver 525 or newer",
         "3/7 compute capability 7.5 or newer",
         "4/7 free memory",
-        "✗ 5/7 ONNX Runtime with the CUDA provider: ONNX Runtime could not be loaded (tried /nowhere/libonnxruntime.so)",
+        "5/7 ONNX Runtime with the CUDA provider: ONNX Runtime could not be loaded (tried /nowhere/libonnxruntime.so)",
         "pip install onnxruntime-gpu",
         "· 6/7 CUDA's libraries: not checked without ONNX Runtime with the CUDA provider",
         "· 7/7 a session on the GPU: not checked without",
@@ -1130,9 +1130,10 @@ fn the_doctor_makes_seven_checks_of_the_gpu() {
         assert!(said.contains(part), "{part:?} not in\n{said}");
     }
     // Without a driver there is a reason, and nothing behind it is asked.
-    if said.contains("✗ 1/7") {
+    if said.contains("no NVIDIA driver") {
         for part in [
-            "NVIDIA driver",
+            "· 1/7 NVIDIA device: no NVIDIA driver",
+            "· 5/7 ",
             "→ Install NVIDIA's driver, version 525 or newer",
             "· 2/7 driver 525 or newer: not checked without NVIDIA device",
         ] {
