@@ -13,7 +13,7 @@ mod frame;
 mod missing;
 #[cfg(not(feature = "analytics"))]
 mod no_analytics;
-pub(crate) mod redaction;
+pub mod redaction;
 pub(crate) mod region;
 pub(crate) mod track_times;
 

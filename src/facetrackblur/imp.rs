@@ -26,7 +26,7 @@
  * ## Example launch lines
  *
  * |[
- * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.3 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=25 ! facetrackblur ! videoconvert ! autovideosink
+ * gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack engine=opencv-yunet detect-max-width=0 detection-confidence=0.3 ! trackjsonsink location=video.json && gst-launch-1.0 filesrc location=video.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! trackjsonload location=video.json look-ahead=1 ! facetrackblur ! videoconvert ! autovideosink
  * ]|
  * Pixelates faces in two passes, so that a face is covered before it is found for the first time.
  *
@@ -294,7 +294,8 @@ impl BaseTransformImpl for FaceTrackBlur {
                 gst::EventType::StreamStart => state.restart(),
                 gst::EventType::FlushStop => {
                     state.restart();
-                    // After any other flush, the picture goes on where it was, as that of a camera.
+                    // The flush of a seek. After any other, the picture goes on where it was, as that
+                    // of a camera.
                     if *lock(&self.seek) == Some(event.seqnum()) {
                         state.redactor = Redactor::default();
                     }

@@ -11,6 +11,9 @@ use facetrack::redaction::{Cover, Region};
 /// Type of the regions.
 const TYPE: &str = "redacted";
 
+/// Parameter of a region with the id of its face.
+const OBJECT: &str = "object_id";
+
 /// Id of the regions, which belong to no detection.
 const NO_DETECTION: i32 = -1;
 
@@ -25,11 +28,36 @@ pub(crate) fn mark(buffer: &mut gst::BufferRef, frame: &VideoInfo, cover: &Cover
             for Region { id, outline, .. } in regions {
                 let extent = Rect::enclosing(outline.iter().copied()).unwrap_or_default();
                 let mut region = add(buffer, canvas.pixels(&extent));
-                let id = gst::Structure::builder("object_id").field("id", to_int(*id));
+                let id = gst::Structure::builder(OBJECT).field("id", to_int(*id));
                 region.add_param(id.build());
             }
         }
     }
+}
+
+/// The covered parts of a frame.
+#[derive(Debug, Default, PartialEq)]
+pub struct Redacted {
+    /// True if the whole frame is covered.
+    pub is_whole: bool,
+    /// The id of each covered face, with the left edge, the top edge, the width and the height of the
+    /// covered area, px.
+    pub regions: Vec<(u32, [u32; 4])>,
+}
+
+/// The parts that facetrackblur has covered in the frame in `buffer`.
+pub fn redacted(buffer: &gst::BufferRef) -> Redacted {
+    let mut redacted = Redacted::default();
+    let regions = buffer.iter_meta::<VideoRegionOfInterestMeta>();
+    for region in regions.filter(|it| it.roi_type() == TYPE) {
+        let id = region.param(OBJECT).and_then(|it| it.get::<i32>("id").ok());
+        let (x, y, width, height) = region.rect();
+        match id.and_then(|id| u32::try_from(id).ok()) {
+            Some(id) => redacted.regions.push((id, [x, y, width, height])),
+            None => redacted.is_whole = true,
+        }
+    }
+    redacted
 }
 
 fn add(

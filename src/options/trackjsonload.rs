@@ -33,7 +33,8 @@ pub(crate) struct LoadSettings {
     /// Tolerance, ms.
     #[default(2)]
     pub tolerance: u32,
-    pub look_ahead: usize,
+    /// Time to look ahead, s.
+    pub look_ahead: f32,
     pub on_mismatch: OnMismatch,
 }
 
@@ -47,8 +48,8 @@ impl Defaults for LoadSettings {
         "match": match_by => "How the recorded frame of a buffer is found",
         "tolerance": tolerance, range(0.0, 60_000.0, "ms") =>
             "Maximum difference between the times of a buffer and of its recorded frame",
-        "look-ahead": look_ahead, range(0.0, 1000.0, "frames") =>
-            "Attach each face this number of recorded frames before it appears, as held",
+        "look-ahead": look_ahead, range(0.0, 60.0, "s") =>
+            "Attach each face this long before it appears, as held; at least in the frame before",
         "on-mismatch": on_mismatch =>
             "Handling of a record that may be of another video, or of frames that were turned or cropped",
     ];

@@ -125,7 +125,7 @@ impl Replaying {
         let replay = Replay::open(open_file(&path)?)
             .map_err(|error| ReplayingError::Content(path.clone(), error))?;
         Ok(Self {
-            look_ahead: LookAhead::new(settings.look_ahead),
+            look_ahead: LookAhead::new(Duration::from_secs_f32(settings.look_ahead)),
             frames: Frames::new(replay.frames()),
             path,
             counter: Counter::new(replay.filling()),

@@ -53,7 +53,7 @@ fn blurred(clip: &Path, blur: &str) -> Vec<Decoded> {
          detect-max-width=0 detection-confidence=0.3 ! trackjsonsink location={record}"
     ));
     let elements = format!(
-        "{CLIPS} ! videoconvert ! trackjsonload location={record} look-ahead=25 ! facetrackblur {blur}"
+        "{CLIPS} ! videoconvert ! trackjsonload location={record} look-ahead=1 ! facetrackblur {blur}"
     );
     frames::decode(clip, &elements).collect()
 }

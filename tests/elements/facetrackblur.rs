@@ -531,7 +531,7 @@ fn the_frame_after_a_seek_is_covered_at_its_own_place() {
     common::play_to_end(&first.expect("a pipeline"));
 
     let pipeline = gst::parse::launch(&format!(
-        "{source} ! trackjsonload location={record} look-ahead=5 \
+        "{source} ! trackjsonload location={record} look-ahead=0.2 \
          ! facetrackblur shape=box margin=0 ! appsink name=out sync=false"
     ));
     let pipeline = pipeline

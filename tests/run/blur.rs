@@ -2,16 +2,22 @@
 //! `facetrack blur`: copies with their sound, and the report on them.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
 use crate::clips;
 use crate::common::encoded::{ffmpeg, has_ffmpeg};
-use crate::program::{Run, command, files};
+use crate::program::{Run, command, command_with_worker, files};
 
 /// The face of a test: a box that the picture shows as a bright rectangle.
 const SCRIPT: &str = "script=face x=0.3 y=0.5 size=0.4";
+
+/// A worker that ends when it is to track a video.
+const DIES: &str = "while read -r line; do case $line in *'{\"track\"'*) exit 1;; esac; echo \"$line\"; done | \"$WORKER\"";
 
 /// `facetrack blur` of what the arguments name, with scripted faces and a check that finds none.
 fn blur(folder: &Path, line: &str) -> Run {
@@ -37,7 +43,7 @@ fn report(records: &Path) -> Json {
 /// Codecs and numbers of packets of the streams, and the tags, as ffprobe prints them.
 fn probed(path: &Path) -> String {
     let shown = "stream=codec_name,nb_read_packets:stream_tags=language:format_tags";
-    let output = std::process::Command::new("ffprobe")
+    let output = Command::new("ffprobe")
         .args([
             "-v",
             "error",
@@ -76,11 +82,12 @@ fn copies_have_all_frames_and_the_sound() {
             "-vf crop=319:179 -c:v libx264 -pix_fmt yuv444p -c:a flac",
         ),
         ("h.mp4", "-c:v libx264 -c:a aac -metadata:s:v rotate=90"),
+        ("i.ts", "-c:v libx264 -c:a aac"),
     ] {
         video(&input.join(name), options);
     }
     let text = blur(folder.path(), &format!("in out {NOTHING}")).exits(0);
-    assert!(text.contains("no face found in 8 videos"), "{text}");
+    assert!(text.contains("no face found in 9 videos"), "{text}");
     for (name, sound) in [
         ("a.mp4", "aac"),
         ("b.mov", "pcm_s16le"),
@@ -90,6 +97,7 @@ fn copies_have_all_frames_and_the_sound() {
         ("f.mkv", "ac3"),
         ("g.mkv", "flac"),
         ("h.mp4", "aac"),
+        ("i.mkv", "aac"),
     ] {
         let found = probed(&folder.path().join("out").join(name));
         assert!(found.contains("codec_name=h264"), "{name}: {found}");
@@ -103,7 +111,7 @@ fn copies_have_all_frames_and_the_sound() {
     for video in report["videos"].as_array().expect("videos") {
         assert_eq!(video["failure"], Json::Null, "{video}");
         assert!(video["frames"].as_u64() >= Some(49), "{video}");
-        assert_eq!(video["faces"], 1, "{video}");
+        assert_eq!(video["covered_faces"], 1, "{video}");
     }
     let before = files(folder.path());
     let times = |name: &str| {
@@ -149,6 +157,43 @@ fn subtitles_and_all_sounds_are_kept_and_another_video_is_named() {
     ] {
         assert_eq!(found.matches(part).count(), count, "{part}: {found}");
     }
+    let text = blur(folder.path(), &format!("clip.mp4 out.mp4 {NOTHING}")).exits(0);
+    assert!(text.contains("left out: another video"), "{text}");
+    // With markup, which only Matroska may have.
+    let inputs = inputs.replace("-f lavfi -i sine=880 ", "");
+    let options = "-map 0 -map 1 -map 2 -t 2 -c:v libx264 -c:a aac -c:s";
+    ffmpeg(&format!("{inputs} {options} srt"), &at("srt.mkv"));
+    ffmpeg(&format!("{inputs} {options} ass"), &at("ass.mkv"));
+    for (name, copy, codec) in [
+        ("srt.mkv", "srt.mp4", "mov_text"),
+        ("ass.mkv", "ass-copy.mkv", "subrip"),
+    ] {
+        blur(folder.path(), &format!("{name} {copy} {NOTHING}")).exits(0);
+        let found = probed(&at(copy));
+        let found = found.contains(&format!("codec_name={codec}|nb_read_packets=1"));
+        assert!(found, "{copy}: {}", probed(&at(copy)));
+    }
+}
+
+/// The end of the sound is behind the end of the video in the file.
+#[test]
+fn a_trimmed_video_keeps_its_sound() {
+    if !has_ffmpeg() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, trimmed] = ["whole.mp4", "trimmed.mp4"].map(|name| folder.path().join(name));
+    video(&whole, "-c:v libx264 -g 100 -c:a libmp3lame");
+    let trim = format!("-ss 0.8 -i {} -c copy", whole.display());
+    ffmpeg(&trim, &trimmed);
+    blur(folder.path(), &format!("trimmed.mp4 out.mp4 {NOTHING}")).exits(0);
+    let output = Command::new("ffprobe")
+        .args("-v error -select_streams a -show_entries stream=duration -of csv=p=0".split(' '))
+        .arg(folder.path().join("out.mp4"))
+        .output();
+    let text = String::from_utf8_lossy(&output.expect("ffprobe").stdout).into_owned();
+    let seconds: f64 = text.trim().parse().expect("a duration");
+    assert!((1.1..1.3).contains(&seconds), "{seconds}");
 }
 
 #[test]
@@ -174,6 +219,66 @@ fn a_face_that_is_left_is_reported() {
     let text = command(folder.path(), "blur", "clip.mp4 out.mp4").exits(0);
     assert!(text.contains("no face found in 1 video"), "{text}");
     command(folder.path(), "blur", "clip.mp4 out.mp4 --check-only").exits(0);
+    // The covered faces are still recognised.
+    let weak = "--cover cells=16 --cover mode=blur --cover margin=0 --check-engine opencv-yunet";
+    let text = command(folder.path(), "blur", &format!("clip.mp4 weak.mp4 {weak}")).exits(1);
+    assert!(text.contains("FACE ON COVER: "), "{text}");
+}
+
+/// Neither a check nor a record of an earlier command counts.
+#[test]
+fn what_fails_is_not_replaced_by_an_earlier_result() {
+    let folder = clips::videos(&[5]);
+    let line = format!("in/clip0.mp4 out.mp4 {NOTHING}");
+    let dying = |line: &str| {
+        let run = command_with_worker(DIES, folder.path(), "blur", line);
+        run.arg("--engine").arg("scripted").arg("--set").arg(SCRIPT)
+    };
+    blur(folder.path(), &line).exits(0);
+    // The copy is another one, and its check fails.
+    let text = dying(&format!("{line} --cover mode=fill")).exits(1);
+    assert!(text.contains("the copy is not checked"), "{text}");
+    let failure = &report(&folder.path().join("out.mp4.records"))["videos"][0]["failure"];
+    assert!(failure.is_string(), "{failure}");
+    blur(folder.path(), &line).exits(0);
+    // The video is another one.
+    clips::video(&folder.path().join("in/clip0.mp4"), 7);
+    let text = blur(folder.path(), &format!("{line} --check-only")).exits(1);
+    assert!(
+        text.contains("it has changed since it was tracked"),
+        "{text}"
+    );
+    let text = dying(&line).exits(1);
+    assert!(text.contains("out.mp4: failed"), "{text}");
+    let text = blur(folder.path(), &line).exits(0);
+    assert!(text.contains("covered in 7 frames"), "{text}");
+}
+
+#[test]
+fn a_copy_ends_at_once_when_it_is_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    clips::video(&folder.path().join("clip.mp4"), 3000);
+    let mut running = blur(folder.path(), &format!("clip.mp4 out.mp4 {NOTHING}")).start();
+    let output = BufReader::new(running.stdout.take().expect("a pipe"));
+    let begun = output
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line == "Covering faces");
+    assert!(begun);
+    let interrupted = Instant::now();
+    let killed = Command::new("kill")
+        .arg("-INT")
+        .arg(running.id().to_string())
+        .status();
+    assert!(killed.expect("kill").success());
+    assert_eq!(running.wait().expect("it ends").code(), Some(75));
+    assert!(interrupted.elapsed() < Duration::from_secs(4));
+    let left = fs::read_dir(folder.path()).expect("a folder");
+    let left = left.filter(|it| {
+        it.as_ref()
+            .is_ok_and(|it| it.file_name() != "out.mp4.records")
+    });
+    assert_eq!(left.count(), 1, "only the video");
 }
 
 #[test]
@@ -214,6 +319,26 @@ fn nothing_but_an_own_copy_is_replaced() {
         assert!(text.contains(part), "{line}: {text}");
         assert_eq!(fs::read(at("notes.mp4")).expect("notes"), b"my notes");
         assert_eq!(fs::read(at("clip.mp4")).expect("a video"), before);
+    }
+    // Copies of videos of a list, which would replace one of them, or be in their folder.
+    fs::create_dir(at("out")).expect("a folder");
+    fs::copy(at("clip.mp4"), at("out/b.mp4")).expect("room");
+    std::os::unix::fs::symlink(at("in"), at("link")).expect("a link");
+    let row = |id: &str, path: &str| serde_json::json!({"id": id, "uri": path}).to_string();
+    let rows = [row("b", "clip.mp4"), row("c", "out/b.mp4")].join("\n");
+    fs::write(at("list.jsonl"), rows).expect("room");
+    fs::create_dir(at("mine.records")).expect("a folder");
+    fs::write(at("mine.records/report.json"), "my notes").expect("room");
+    for (line, part) in [
+        ("list.jsonl out --force", "is in the folder for the copies"),
+        ("in link/new", "Name a folder outside"),
+        ("in mine", "`facetrack blur` has not written it"),
+        ("- out", "Write it to a file"),
+    ] {
+        let before = files(folder.path());
+        let text = blur(folder.path(), &format!("{line} {NOTHING}")).exits(1);
+        assert!(text.contains(part), "{line}: {text}");
+        assert_eq!(files(folder.path()), before, "{line}");
     }
     // A copy that was changed is not ours any more.
     blur(folder.path(), &format!("clip.mp4 out.mp4 {NOTHING}")).exits(0);

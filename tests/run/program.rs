@@ -29,6 +29,11 @@ pub fn command(folder: &Path, name: &str, line: &str) -> Run {
 
 /// `facetrack run` with a worker that is a shell script. In it, `$WORKER` is the real one.
 pub fn run_with_worker(script: &str, folder: &Path, line: &str) -> Run {
+    command_with_worker(script, folder, "run", line)
+}
+
+/// A command with a worker that is a shell script.
+pub fn command_with_worker(script: &str, folder: &Path, name: &str, line: &str) -> Run {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     let (program, worker) = (bin.join("facetrack"), bin.join("facetrack-worker"));
@@ -36,7 +41,7 @@ pub fn run_with_worker(script: &str, folder: &Path, line: &str) -> Run {
     fs::write(&worker, format!("#!/bin/sh\n{script}\n")).expect("room");
     fs::set_permissions(&worker, fs::Permissions::from_mode(0o755)).expect("our own");
     let real = built("facetrack-worker").display().to_string();
-    run_program(&program, folder, "run", line).env("WORKER", &real)
+    run_program(&program, folder, name, line).env("WORKER", &real)
 }
 
 fn run_program(program: &Path, folder: &Path, name: &str, line: &str) -> Run {

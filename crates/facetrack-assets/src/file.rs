@@ -80,7 +80,7 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The path of the file that is read or written at `path`: symbolic links are followed, also to a
-/// file that is not there yet.
+/// file that is not there yet, or in folders above one.
 pub fn target(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -92,7 +92,18 @@ pub fn target(path: &Path) -> PathBuf {
         }
         target = target.parent().unwrap_or(Path::new("")).join(next);
     }
-    target.canonicalize().unwrap_or(target)
+    let resolved = target.canonicalize();
+    resolved.unwrap_or_else(|_| with_resolved_folders(&target).unwrap_or(target))
+}
+
+/// `path` with the links in those of its folders resolved that exist.
+fn with_resolved_folders(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let mut folders = path.ancestors().skip(1);
+    folders.find_map(|folder| {
+        let rest = path.strip_prefix(folder).ok()?;
+        Some(folder.canonicalize().ok()?.join(rest))
+    })
 }
 
 /// Returns true if both paths lead to the same file.

@@ -29,10 +29,6 @@ use crate::table::{Cell, Column, Kind};
 /// Size of the video for records without one, in pixels: it changes no value of a table.
 pub(crate) const ANY_SIZE: (u32, u32) = (1, 1);
 
-/// Frames per second of a record without times and rate: without one, a frame has no time. Our
-/// choice.
-pub(crate) const ANY_FPS: f64 = 25.0;
-
 /// Suffix of a record that is being written.
 const UNFINISHED: &str = ".partial";
 

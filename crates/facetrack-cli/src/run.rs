@@ -32,6 +32,7 @@ mod worker_pool;
 use std::env;
 use std::error::Error;
 use std::io;
+use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +48,7 @@ use signal_hook::flag;
 pub(crate) use arguments::RunArguments;
 use dispatcher::Dispatcher;
 use display::Display;
-use events::Event;
+use events::{Event, VideoResult};
 use inputs::Inputs;
 pub(crate) use inputs::is_several;
 use plan::VideoJob;
@@ -55,7 +56,7 @@ use queue::{Queue, Stop};
 use shard::Shard;
 use staging::Staging;
 use summary::Summary;
-pub(crate) use tracked::{TrackedVideo, tracked};
+pub(crate) use tracked::{TrackedVideo, recorded};
 use video::Video;
 use worker_pool::WorkerPool;
 
@@ -93,23 +94,39 @@ const ALL_FACES: &str = "all";
 /// # Errors
 /// Returns an error if nothing can be printed.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> {
-    Ok(status(arguments)?.into())
+    let stop = stop_on_signals()?;
+    let code = match Run::prepare(arguments, &stop) {
+        Ok(run) => run.execute()?.0,
+        Err(refusal) => refusal.complain(&stop),
+    };
+    Ok(code.into())
 }
 
-/// Tracks what the arguments name, and returns the exit status.
+/// Tracks what the arguments name, as a step of another command that is asked to end by `stop`. Returns
+/// the exit status and the results, of which there are none if the run did not start.
 ///
 /// # Errors
 /// Returns an error if nothing can be printed.
-pub(crate) fn status(arguments: &RunArguments) -> Result<u8, Box<dyn Error>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    watch_signals(&stop)?;
-    let Refusal { message, code } = match Run::prepare(arguments, &stop) {
-        Ok(run) => return run.execute(),
-        Err(refusal) => refusal,
-    };
-    output::complain(format_args!("facetrack run: {message}"));
-    let is_stopped = stop.load(Ordering::Relaxed);
-    Ok(if is_stopped { TRY_AGAIN } else { code })
+pub(crate) fn track(
+    arguments: &RunArguments,
+    stop: &Arc<AtomicBool>,
+) -> Result<(u8, Vec<TrackedVideo>), Box<dyn Error>> {
+    match Run::prepare(arguments, stop) {
+        Ok(run) => {
+            let (code, results) = run.execute()?;
+            Ok((code, tracked::of_run(&run.videos, results)))
+        }
+        Err(refusal) => Ok((refusal.complain(stop), Vec::new())),
+    }
+}
+
+/// The paths of the videos that the arguments name, with their ids.
+///
+/// # Errors
+/// Returns an error if an input does not exist or cannot be read.
+pub(crate) fn named(arguments: &RunArguments) -> Result<Vec<(String, PathBuf)>, String> {
+    let videos = inputs::collect(arguments)?.videos.into_iter();
+    Ok(videos.map(|video| (video.id, video.path)).collect())
 }
 
 /// Reason why a run does not start.
@@ -118,6 +135,15 @@ struct Refusal {
     message: String,
     /// The exit status.
     code: u8,
+}
+
+impl Refusal {
+    /// Prints the reason, and returns the exit status.
+    fn complain(&self, stop: &AtomicBool) -> u8 {
+        output::complain(format_args!("facetrack run: {}", self.message));
+        let is_stopped = stop.load(Ordering::Relaxed);
+        if is_stopped { TRY_AGAIN } else { self.code }
+    }
 }
 
 impl From<SetupError> for Refusal {
@@ -210,7 +236,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn execute(self) -> Result<u8, Box<dyn Error>> {
+    /// Tracks the videos. Returns the exit status and the settled videos.
+    fn execute(&self) -> Result<(u8, Vec<VideoResult>), Box<dyn Error>> {
         let (jobs, settled) = plan::plan(&self.videos, self.arguments, &self.pool.ready);
         if self.arguments.dry_run {
             self.notes.iter().for_each(output::complain);
@@ -218,10 +245,10 @@ impl<'a> Run<'a> {
         }
         if let Some(reason) = plan::conflict(&self.videos, &jobs, self.arguments) {
             output::complain(format_args!("facetrack run: {reason}"));
-            return Ok(USAGE);
+            return Ok((USAGE, Vec::new()));
         }
         if self.arguments.dry_run {
-            return Ok(COMPLETE);
+            return Ok((COMPLETE, Vec::new()));
         }
         let mut display = Display::new(self.arguments.json, &self.videos, &jobs);
         for note in &self.notes {
@@ -232,11 +259,11 @@ impl<'a> Run<'a> {
         }
         let stop = self.track(jobs, &mut display)?;
         display.end();
-        let failures = failures::write(&self, &display.summary);
+        let failures = failures::write(self, &display.summary);
         if let Err(error) = &failures {
             output::complain(format_args!("facetrack run: the list of failures: {error}"));
         }
-        let table = study_table::write(&self, &display.summary, stop);
+        let table = study_table::write(self, &display.summary, stop);
         if let Err(error) = &table {
             output::complain(format_args!("facetrack run: the table: {error}"));
         }
@@ -247,10 +274,12 @@ impl<'a> Run<'a> {
         }
         let is_full = failures.is_err_and(|error| is_full(&error))
             || table.is_err_and(|error| is_full(&*error));
-        if is_full {
-            return Ok(TRY_AGAIN);
-        }
-        Ok(exit_code(&display.summary, stop, is_written))
+        let code = if is_full {
+            TRY_AGAIN
+        } else {
+            exit_code(&display.summary, stop, is_written)
+        };
+        Ok((code, display.summary.results))
     }
 
     /// Tracks the videos that are left, and returns why that stopped early.
@@ -304,20 +333,24 @@ fn exit_code(summary: &Summary, stop: Option<Stop>, is_written: bool) -> u8 {
     }
 }
 
-/// Sets `stop` when the run is asked to end, and ends it if it does not end in time. A second request
-/// ends it at once.
-fn watch_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {
+/// A flag that is set when the program is asked to end. It is ended if it does not end in time, and by a
+/// second request at once.
+///
+/// # Errors
+/// Returns an error if the system refuses to tell of signals.
+pub(crate) fn stop_on_signals() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
         flag::register_conditional_shutdown(signal, TRY_AGAIN.into(), stop.clone())?;
         flag::register(signal, stop.clone())?;
     }
-    let stop = stop.clone();
+    let watched = stop.clone();
     thread::spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
+        while !watched.load(Ordering::Relaxed) {
             thread::sleep(POLL);
         }
         thread::sleep(END);
         process::exit(TRY_AGAIN.into());
     });
-    Ok(())
+    Ok(stop)
 }

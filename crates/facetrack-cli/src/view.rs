@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::Args;
 use facetrack::findings::{Finding, Findings};
 use facetrack::overlay::Rgb;
-use facetrack::replay::{Replay, Times};
+use facetrack::replay::{ANY_FPS, Replay, Times};
 use facetrack_assets::file::is_same;
 use facetrack_assets::replacement::Replacement;
 use serde_json::{Value as Json, json};
@@ -166,14 +166,12 @@ impl View<'_> {
         page: &mut RecordPage<BufWriter<File>>,
     ) -> Result<Vec<Finding>, Box<dyn Error>> {
         let mut findings = Findings::new(replay.fps());
-        let frames: Vec<_> = replay.frames().collect();
-        let fps = replay.fps().unwrap_or(faces::ANY_FPS);
+        let frames: Vec<_> = replay.frames().zip(replay.frame_times()).collect();
         let places = frames.len();
-        for (place, (number, pts)) in frames.into_iter().enumerate() {
+        for (place, ((number, pts), time)) in frames.into_iter().enumerate() {
             let report = replay.report(place, faces::ANY_SIZE);
             let report = report.map_err(|error| format!("{}: {error}", self.record.display()))?;
-            let by_rate = number.saturating_sub(1) as f64 / fps * 1e6;
-            let time = pts.map_or(by_rate.round() as u64, |pts| (pts + 500) / 1000);
+            let time = ((time.as_nanos() + 500) / 1000) as u64;
             columns.add(number, time, report.as_ref());
             findings.add(number, pts, report.as_ref());
             if (place + 1).is_multiple_of(PART_FRAMES) || place + 1 == places {
@@ -216,7 +214,7 @@ fn described(finding: &Finding) -> Json {
 /// Adds the properties of the record to the header of its columns.
 fn describe(header: &mut Json, replay: &Replay<File>) {
     header["engine"] = replay.engine().into();
-    header["fps"] = replay.fps().unwrap_or(faces::ANY_FPS).into();
+    header["fps"] = replay.fps().unwrap_or(ANY_FPS).into();
     header["pixelAspectRatio"] = replay.pixel_aspect_ratio().into();
     header["finished"] = replay.is_finished().into();
     // The first frame of the video has the time 0; earlier records have times of buffers.

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use facetrack::record::joining::{SeenFrame, Stated};
+use facetrack::report::SearchExtent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -66,13 +67,11 @@ pub struct TrackRequest {
     pub warm_up: Option<f64>,
 }
 
-/// The settings of all videos whose faces are covered.
+/// How the faces of all videos are covered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlurSetup {
     /// Names and values of properties of `facetrackblur`.
     pub properties: Vec<(String, String)>,
-    /// Frames by which `trackjsonload` attaches each face before it is found.
-    pub look_ahead: u32,
 }
 
 /// A video whose faces are to be covered.
@@ -86,6 +85,33 @@ pub struct BlurRequest {
     pub output: PathBuf,
     /// The container to write.
     pub container: Container,
+    /// The file to write with a [`CoveredFrame`] for each frame, one per line. An existing file is
+    /// replaced.
+    pub covers: PathBuf,
+}
+
+/// What is covered in a frame of a copy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoveredFrame {
+    /// Time in the video, ns.
+    pub time: u64,
+    /// How far the frame was searched for faces.
+    pub search: SearchExtent,
+    /// True if the whole frame is covered.
+    pub is_black: bool,
+    /// Covered areas.
+    pub covers: Vec<FaceArea>,
+    /// Faces that stay visible.
+    pub kept: Vec<FaceArea>,
+}
+
+/// A part of a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaceArea {
+    /// Id of the face.
+    pub id: u32,
+    /// Left, top, width and height, as fractions of the frame.
+    pub bounds: [f32; 4],
 }
 
 /// A container for a video whose faces are covered.

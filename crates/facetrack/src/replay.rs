@@ -21,6 +21,7 @@ pub mod video;
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -37,6 +38,9 @@ const LIMIT_MIB: usize = 256;
 
 /// This length in bytes.
 const LIMIT: usize = LIMIT_MIB << 20;
+
+/// Frames per second of a record without times and rate. Our choice.
+pub const ANY_FPS: f64 = 25.0;
 
 /// Reason why a record can't be read. The message follows the record's name.
 #[derive(Debug, Error)]
@@ -142,6 +146,18 @@ impl<S: Read + Seek> Replay<S> {
     /// Time of the frame at a place in this order, ns; `None` if it has none.
     pub fn time(&self, place: usize) -> Option<u64> {
         self.index.entries.get(place)?.pts
+    }
+
+    /// Time of every frame. Without one in the record, it follows from the number of the frame and the
+    /// rate, or [`ANY_FPS`].
+    pub fn frame_times(&self) -> Vec<Duration> {
+        let fps = self.fps().unwrap_or(ANY_FPS);
+        let by_rate = |number: u64| number.saturating_sub(1) as f64 / fps;
+        let by_rate = |number| Duration::try_from_secs_f64(by_rate(number)).unwrap_or_default();
+        let frames = self.frames();
+        let times =
+            frames.map(|(number, pts)| pts.map_or_else(|| by_rate(number), Duration::from_nanos));
+        times.collect()
     }
 
     /// The line that a broken end has cut off, from 1; the frames before it are whole.

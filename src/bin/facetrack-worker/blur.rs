@@ -2,8 +2,12 @@
 //! Copies videos for `facetrack blur`: the faces of a record are covered, and the other streams stay as
 //! they are.
 
+mod covers;
+mod other_streams;
+
 use std::collections::VecDeque;
 use std::error::Error;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,9 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use facetrack::printable::Line;
+use facetrack_assets::file::is_full;
 use facetrack_assets::lock::lock;
 use facetrack_jobs::{
-    Answer, BlurRequest, BlurSetup, Container, Outcome, Progress, SetupError, Status, send,
+    Answer, BlurRequest, BlurSetup, Cause, Container, Outcome, Progress, SetupError, Status, send,
 };
 use gst::glib;
 use gst::prelude::*;
@@ -21,6 +26,7 @@ use gstfacetrack::facetrackblur::FaceTrackBlur;
 use gstfacetrack::shown;
 use gstfacetrack::trackjsonload::TrackJsonLoad;
 
+use self::covers::Covers;
 use crate::playback::{make, stopped};
 use crate::requests::Requests;
 use crate::{branch, ending, engine, faults, streams};
@@ -48,26 +54,14 @@ const NO_ENCODER: &str = "no encoder for H.264 is installed. Install gstreamer1.
 const PLAYABLE: &str = "videoconvert ! videoscale \
     ! video/x-raw,format={I420,NV12},width=[2,16384,2],height=[2,16384,2]";
 
-/// Parsers of encoded sound, by the type of the stream and its version.
-const PARSERS: [(&str, Option<i32>, &str); 8] = [
-    ("audio/mpeg", Some(1), "mpegaudioparse"),
-    ("audio/mpeg", Some(2), "aacparse"),
-    ("audio/mpeg", Some(4), "aacparse"),
-    ("audio/x-ac3", None, "ac3parse"),
-    ("audio/x-eac3", None, "ac3parse"),
-    ("audio/x-dts", None, "dcaparse"),
-    ("audio/x-flac", None, "flacparse"),
-    ("audio/x-opus", None, "opusparse"),
-];
-
-/// Bytes of other streams that wait for the encoder. Our choice: hours of sound.
-const WAITING: u32 = 256 << 20;
-
 /// Maximum time to wait for a message before requests are checked.
 const POLL: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
 /// Interval of progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Time by which a face is covered before it is found, s.
+const LOOK_AHEAD: f64 = 1.0;
 
 /// The program in the containers that have a field for it.
 const APPLICATION: &str = "facetrack blur";
@@ -75,7 +69,6 @@ const APPLICATION: &str = "facetrack blur";
 /// The settings of all videos.
 pub(crate) struct Blur {
     properties: Vec<(String, glib::Value)>,
-    look_ahead: u32,
     /// Description of the encoder.
     encoder: String,
 }
@@ -87,6 +80,7 @@ struct Copy {
     blur: FaceTrackBlur,
     /// Frames written.
     frames: Arc<AtomicU64>,
+    covers: Arc<Mutex<Covers>>,
     /// Streams that cannot be copied.
     left_out: Arc<Mutex<Vec<String>>>,
 }
@@ -115,33 +109,26 @@ impl Blur {
         let (name, settings, after) = found.ok_or_else(|| SetupError::other(NO_ENCODER))?;
         Ok(Self {
             properties,
-            look_ahead: setup.look_ahead,
             encoder: format!("{PLAYABLE} ! {name} {settings} ! {after}"),
         })
     }
 
     /// Writes the copy of a video.
     pub(crate) fn cover(&self, job: &BlurRequest, requests: &Requests) -> Outcome {
-        let copied = self.copy(job, requests, |_| ());
-        let copied = match copied {
-            Ok(outcome) if outcome.status == Status::NoVideo => {
-                self.copy(job, requests, faults::hide_movie_duration)
-            }
-            copied => copied,
-        };
+        let copied = self.copy(job, requests);
         copied.unwrap_or_else(|error| Outcome::without_record(Status::Failed, error.to_string()))
     }
 
-    /// Writes the copy. `prepare` gets the pad that yields the file.
-    fn copy(
-        &self,
-        job: &BlurRequest,
-        requests: &Requests,
-        prepare: fn(&gst::Pad),
-    ) -> Result<Outcome, Box<dyn Error>> {
-        let copy = Copy::new(self, job, prepare)?;
+    fn copy(&self, job: &BlurRequest, requests: &Requests) -> Result<Outcome, Box<dyn Error>> {
+        let copy = Copy::new(self, job)?;
         let mut outcome = copy.play(requests);
         copy.pipeline.set_state(gst::State::Null)?;
+        if outcome.status == Status::Complete
+            && let Err(error) = lock(&copy.covers).finish()
+        {
+            outcome = Outcome::without_record(Status::Failed, error.to_string());
+            outcome.cause = is_full(&error).then_some(Cause::OutOfSpace);
+        }
         let left_out = lock(&copy.left_out);
         if outcome.status == Status::Complete && !left_out.is_empty() {
             outcome.message = Some(format!("left out: {}", left_out.join(", ")));
@@ -154,7 +141,7 @@ impl Blur {
         let (load, blur): (TrackJsonLoad, FaceTrackBlur) =
             (glib::Object::new(), glib::Object::new());
         load.set_property("location", record.display().to_string());
-        load.set_property("look-ahead", self.look_ahead);
+        load.set_property("look-ahead", LOOK_AHEAD);
         for (name, value) in &self.properties {
             blur.set_property_from_value(name, value);
         }
@@ -163,15 +150,13 @@ impl Blur {
 }
 
 impl Copy {
-    fn new(
-        settings: &Blur,
-        job: &BlurRequest,
-        prepare: fn(&gst::Pad),
-    ) -> Result<Self, Box<dyn Error>> {
+    fn new(settings: &Blur, job: &BlurRequest) -> Result<Self, Box<dyn Error>> {
         let pipeline = gst::Pipeline::new();
         let (file, decoder) = (make("filesrc")?, make("decodebin")?);
         file.set_property("location", &job.video);
-        file.static_pad("src").iter().for_each(prepare);
+        // With it, qtdemux leaves out short tracks, and the end of sound with an edit list.
+        let source = file.static_pad("src");
+        source.iter().for_each(faults::hide_movie_duration);
         let input = make("videoconvert")?;
         let (load, blur) = settings.elements(&job.record);
         let encoder = gst::parse::bin_from_description(&settings.encoder, true)?;
@@ -196,8 +181,15 @@ impl Copy {
         let frames = Arc::new(AtomicU64::new(0));
         let output = blur.static_pad("src").ok_or("facetrackblur has no pad")?;
         let times = Arc::new(Mutex::new(Times::default()));
+        let covers = Arc::new(Mutex::new(Covers::new(File::create(&job.covers)?)));
         let clock = branch::video_clock(movie);
-        count_frames(&output, clock, frames.clone(), times.clone());
+        let (counted, passed) = (frames.clone(), times.clone());
+        let noted = covers.clone();
+        follow_frames(&output, clock, move |pad, buffer, time| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            lock(&passed).note(pad, buffer, time);
+            lock(&noted).add(pad, buffer, time);
+        });
         let encoded = encoder.static_pad("src").ok_or("the encoder has no pad")?;
         keep_times(&encoded, times);
         let copy = Self {
@@ -205,6 +197,7 @@ impl Copy {
             decoder,
             blur,
             frames,
+            covers,
             left_out: Arc::default(),
         };
         let input = input.static_pad("sink").ok_or("videoconvert has no pad")?;
@@ -214,6 +207,13 @@ impl Copy {
 
     /// Links all streams once they are known.
     fn expect_streams(&self, input: gst::Pad, muxer: &gst::Element) {
+        let left_out = self.left_out.clone();
+        self.decoder
+            .connect("unknown-type", false, move |arguments| {
+                let pad = arguments[1].get::<gst::Pad>().ok();
+                lock(&left_out).extend(pad.as_ref().map(other_streams::kind));
+                None
+            });
         let (bin, muxer) = (self.pipeline.downgrade(), muxer.downgrade());
         let left_out = self.left_out.clone();
         let has_video = AtomicBool::new(false);
@@ -230,9 +230,9 @@ impl Copy {
                 return;
             }
             for pad in decoder.src_pads().iter().filter(|pad| **pad != video) {
-                match copied(&pipeline, pad, &muxer) {
+                match other_streams::copy(&pipeline, pad, &muxer) {
                     Ok(true) => (),
-                    Ok(false) => lock(&left_out).push(kind(pad)),
+                    Ok(false) => lock(&left_out).push(other_streams::kind(pad)),
                     Err(reason) => fail(&pipeline, &reason),
                 }
             }
@@ -324,12 +324,22 @@ struct Times {
     start: u64,
 }
 
-/// Counts the frames that pass and notes their times, and drops those that the record does not count.
-fn count_frames(
+impl Times {
+    /// Takes the time of a frame that passes.
+    fn note(&mut self, pad: &gst::Pad, buffer: &gst::BufferRef, time: u64) {
+        if let Some(running) = running_time(pad, buffer) {
+            self.start = running.saturating_sub(time);
+        }
+        self.waiting.push_back(time);
+    }
+}
+
+/// Calls `follow` with each frame that passes and its time in the record, ns, and drops the frames that
+/// the record does not count.
+fn follow_frames(
     pad: &gst::Pad,
     clock: branch::Clock,
-    frames: Arc<AtomicU64>,
-    times: Arc<Mutex<Times>>,
+    follow: impl Fn(&gst::Pad, &gst::BufferRef, u64) + Send + Sync + 'static,
 ) {
     pad.add_probe(branch::FRAMES, move |pad, info| {
         let time = clock(pad, info);
@@ -339,12 +349,7 @@ fn count_frames(
         let Some(time) = time else {
             return gst::PadProbeReturn::Drop;
         };
-        let mut times = lock(&times);
-        if let Some(running) = running_time(pad, buffer) {
-            times.start = running.saturating_sub(time);
-        }
-        times.waiting.push_back(time);
-        frames.fetch_add(1, Ordering::Relaxed);
+        follow(pad, buffer, time);
         gst::PadProbeReturn::Ok
     });
 }
@@ -379,89 +384,6 @@ fn keep_times(encoded: &gst::Pad, times: Arc<Mutex<Times>>) {
         }
         gst::PadProbeReturn::Ok
     });
-}
-
-/// Links a stream other than the video to the muxer. Returns false if it is not copied: another video,
-/// or data of unknown content, which may show a face or say where it was.
-///
-/// # Errors
-/// Returns an error if the container cannot hold the sound or the subtitles.
-fn copied(pipeline: &gst::Pipeline, pad: &gst::Pad, muxer: &gst::Element) -> Result<bool, String> {
-    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
-    let name = caps.structure(0).map_or("", |it| it.name().as_str());
-    if !name.starts_with("audio/") && name != "text/x-raw" {
-        return Ok(false);
-    }
-    keep_only_languages(pad);
-    let queue = make("queue")?;
-    queue.set_property("max-size-bytes", WAITING);
-    queue.set_property("max-size-buffers", 0u32);
-    queue.set_property("max-size-time", 0u64);
-    let mut elements = vec![queue];
-    if let Some(parser) = parser(&caps) {
-        elements.push(make(parser)?);
-    }
-    let failed = |error: glib::BoolError| error.to_string();
-    pipeline.add_many(&elements).map_err(failed)?;
-    gst::Element::link_many(&elements).map_err(failed)?;
-    let ends = elements.first().zip(elements.last());
-    let ends = ends.and_then(|(first, last)| first.static_pad("sink").zip(last.static_pad("src")));
-    let (input, output) = ends.ok_or("a queue has no pads")?;
-    let free = muxer.compatible_pad(&output, Some(&caps));
-    let free = free.ok_or_else(|| {
-        format!("the container cannot hold {name}. Give the output the suffix .mkv")
-    })?;
-    output.link(&free).map_err(|error| error.to_string())?;
-    for element in &elements {
-        element.sync_state_with_parent().map_err(failed)?;
-    }
-    pad.link(&input).map_err(|error| error.to_string())?;
-    Ok(true)
-}
-
-/// The element that prepares encoded sound for a muxer, if it needs one.
-fn parser(caps: &gst::CapsRef) -> Option<&'static str> {
-    let stream = caps.structure(0)?;
-    let version = stream.get("mpegversion").ok();
-    let mut parsers = PARSERS.iter();
-    let found = parsers
-        .find(|(name, of, _)| stream.has_name(name) && of.is_none_or(|of| Some(of) == version));
-    found.map(|(.., parser)| *parser)
-}
-
-/// Removes all tags of a stream but its language, and its table of contents: a demuxer sends those of
-/// the file with each of its streams, also pictures and places.
-fn keep_only_languages(pad: &gst::Pad) {
-    pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |_, info| {
-        let Some(event) = info.event() else {
-            return gst::PadProbeReturn::Ok;
-        };
-        let tags = match event.view() {
-            gst::EventView::Toc(_) => return gst::PadProbeReturn::Drop,
-            gst::EventView::Tag(event) => event.tag(),
-            _ => return gst::PadProbeReturn::Ok,
-        };
-        let mut kept = gst::TagList::new();
-        if let Some(language) = tags.get::<gst::tags::LanguageCode>()
-            && let Some(kept) = kept.get_mut()
-        {
-            kept.add::<gst::tags::LanguageCode>(&language.get(), gst::TagMergeMode::Append);
-        }
-        let event = gst::event::Tag::builder(kept).seqnum(event.seqnum());
-        info.data = Some(gst::PadProbeData::Event(event.build()));
-        gst::PadProbeReturn::Ok
-    });
-}
-
-/// The type of a stream in a message.
-fn kind(pad: &gst::Pad) -> String {
-    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
-    let name = caps.structure(0).map(|it| it.name().to_string());
-    match name.as_deref() {
-        Some("video/x-raw") => "another video of the file".to_owned(),
-        Some(name) => format!("a stream of {name}"),
-        None => "a stream of unknown data".to_owned(),
-    }
 }
 
 fn fail(pipeline: &gst::Pipeline, reason: &str) {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MPL-2.0
-//! Compares the faces that another engine finds in a copy with the faces that were covered.
+//! Compares the faces that another engine finds in a copy with the areas that are covered.
 
-use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use facetrack::geometry::Rect;
-use facetrack::replay::Replay;
 use facetrack::report::FrameReport;
-use facetrack_jobs::{Request, Setup};
+use facetrack_jobs::{CoveredFrame, FaceArea, Status};
 
-use super::BlurArguments;
-use crate::faces;
-use crate::run::worker::{Worker, WorkerSettings};
+use super::copies::covered_frames;
+use super::{BlurArguments, report};
+use crate::run::TrackedVideo;
+use crate::{faces, places};
 
-/// The engines that check copies, the best first. The last one has free models.
-const CHECKERS: [&str; 2] = ["insightface", "mediapipe"];
+/// The engine that checks copies if its models are there, and the one with free models.
+const BEST_CHECKER: &str = "insightface";
+const FREE_CHECKER: &str = "mediapipe";
 
 /// Options with which an engine reports all faces that it finds.
 const OPTIONS: [(&str, &[(&str, &str)]); 2] = [
@@ -24,36 +23,35 @@ const OPTIONS: [(&str, &[(&str, &str)]); 2] = [
     ("openseeface", &[("max-faces", "100"), ("scan-every", "1")]),
 ];
 
-/// Time before and after a frame in which a face of the record is or stays covered: the hold and the
-/// look-ahead.
-const NEAR: Duration = Duration::from_secs(1);
-
-/// Margin of a covered area on each side, relative to the size of the face: the default.
-const MARGIN: f32 = 0.25;
-
-/// Share of a face that is on a covered area, if the engine has found that area and not a face. Our
-/// choice.
-const COVERED: f32 = 0.5;
+/// Share of a face that is in an area, if the engine has found that area. Our choice.
+const MOSTLY: f32 = 0.5;
 
 /// Maximum difference of the times of a frame: containers round them.
 const ROUNDING: Duration = Duration::from_millis(2);
 
-/// Successive frames.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Frames {
-    /// Times of the first and the last one, s.
-    pub first: f64,
-    pub last: f64,
-    pub count: u64,
+/// In fractions of the frame.
+const WHOLE_FRAME: Rect = Rect {
+    x: 0.0,
+    y: 0.0,
+    width: 1.0,
+    height: 1.0,
+};
+
+/// A face that was found in a frame of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Found {
+    /// It is on a covered area: the cover is too weak, or looks like a face.
+    OnCover,
+    /// It is not covered.
+    Uncovered,
 }
 
-/// What was found in a copy.
-#[derive(Debug, Default, PartialEq)]
+/// What was covered in a copy, and what was found in it.
+#[derive(Debug, Default)]
 pub(super) struct Check {
-    /// Frames with a face that was not covered.
-    pub left: Vec<Frames>,
-    /// Faces that were found on covered areas.
-    pub on_covers: u64,
+    pub frames: Vec<CoveredFrame>,
+    /// Frames with a face, by the worst one.
+    pub found: report::Ranges<Found>,
 }
 
 /// The options of an engine that checks copies.
@@ -66,43 +64,42 @@ pub(super) fn options(engine: &str) -> Vec<(String, String)> {
     owned.collect()
 }
 
-/// The engine that checks copies: the one that was asked for, or the first one that can be loaded and is
-/// not the one that found the faces.
+/// The engine that checks copies: the one that was asked for, or the best one that is there and is not
+/// the one that found the faces.
 pub(super) fn engine(arguments: &BlurArguments) -> String {
     if let Some(engine) = &arguments.check_engine {
         return engine.clone();
     }
-    let mut others = CHECKERS.iter().filter(|name| **name != arguments.engine);
-    let found = others.find(|name| is_loadable(name));
-    (*found.unwrap_or(&CHECKERS[1])).to_owned()
+    let has_models = || places::search_paths().pack(None).is_ok();
+    let engine = match arguments.engine.as_str() {
+        FREE_CHECKER => BEST_CHECKER,
+        engine if engine != BEST_CHECKER && has_models() => BEST_CHECKER,
+        _ => FREE_CHECKER,
+    };
+    engine.to_owned()
 }
 
-fn is_loadable(engine: &str) -> bool {
-    let setup = Setup {
-        engine: Some(engine.to_owned()),
-        ..Setup::default()
-    };
-    let settings = WorkerSettings {
-        first: Request::Setup(setup),
-        limit: None,
-        stop: Arc::default(),
-    };
-    Worker::start(&settings).is_ok()
-}
-
-/// Compares the faces in the copy with those in the record.
+/// Compares the faces in a copy, which was tracked, with what is covered in it by its note. `record` is
+/// that of the video.
 ///
 /// # Errors
-/// Returns an error if one of them cannot be read, or the copy has other frames.
-pub(super) fn compare(record: &Path, copy: &Path) -> Result<Check, String> {
-    let covered = boxes(record)?;
-    let found = boxes(copy)?;
-    if covered.len() != found.len() {
-        let (covered, found) = (covered.len(), found.len());
-        return Err(format!("it has {found} frames, but the video {covered}"));
+/// Returns an error if the copy was not tracked to its end, one of the files cannot be read, or the copy
+/// has other frames than the video.
+pub(super) fn compare(copy: &TrackedVideo, record: &Path, note: &Path) -> Result<Check, String> {
+    let result = copy.result.as_ref().map_err(Clone::clone)?;
+    if result.outcome.status != Status::Complete {
+        let reason = result.outcome.message.as_deref();
+        return Err(reason.unwrap_or("it is damaged").to_owned());
     }
-    let mut pairs = std::iter::zip(&covered, &found);
-    if let Some(((video, _), (copy, _))) = pairs.find(|(a, b)| a.0.abs_diff(b.0) > ROUNDING) {
+    let frames = covered_frames(note)?;
+    let found = boxes(&copy.record)?;
+    let times = times(record)?;
+    if times.len() != found.len() {
+        let (video, copy) = (times.len(), found.len());
+        return Err(format!("it has {copy} frames, but the video {video}"));
+    }
+    let mut pairs = std::iter::zip(&times, &found);
+    if let Some((video, (copy, _))) = pairs.find(|(a, (b, _))| a.abs_diff(*b) > ROUNDING) {
         return Err(format!(
             "its frame at {:.3} s should be at {:.3} s",
             copy.as_secs_f64(),
@@ -110,47 +107,55 @@ pub(super) fn compare(record: &Path, copy: &Path) -> Result<Check, String> {
         ));
     }
     let mut check = Check::default();
-    let mut follows = false;
     for (time, faces) in &found {
-        let first = covered.partition_point(|(it, _)| *it + NEAR < *time);
-        let near = covered[first..]
-            .iter()
-            .take_while(|(it, _)| *it <= *time + NEAR);
-        let covers: Vec<_> = near.flat_map(|(_, faces)| faces).map(with_margin).collect();
-        let is_covered = |face: &Rect| {
-            covers
-                .iter()
-                .any(|cover| cover.intersection(face).area() >= COVERED * face.area())
-        };
-        let left = faces.iter().filter(|face| !is_covered(face)).count();
-        check.on_covers += (faces.len() - left) as u64;
-        if left > 0 {
-            check.add(time.as_secs_f64(), follows);
-        }
-        follows = left > 0;
+        let frame = frame_at(&frames, *time);
+        let worst = faces.iter().filter_map(|face| judge(face, frame)).max();
+        check.found.add(time.as_secs_f64(), worst);
     }
+    check.frames = frames;
     Ok(check)
 }
 
-impl Check {
-    /// Adds a frame with a face, which may follow another one.
-    fn add(&mut self, seconds: f64, follows: bool) {
-        match self.left.last_mut().filter(|_| follows) {
-            Some(last) => (last.last, last.count) = (seconds, last.count + 1),
-            None => self.left.push(Frames {
-                first: seconds,
-                last: seconds,
-                count: 1,
-            }),
-        }
+/// The frame at a time.
+fn frame_at(frames: &[CoveredFrame], time: Duration) -> Option<&CoveredFrame> {
+    let distance = |frame: &CoveredFrame| Duration::from_nanos(frame.time).abs_diff(time);
+    let next = frames.partition_point(|it| Duration::from_nanos(it.time) < time);
+    let near = frames[next.saturating_sub(1)..].iter().take(2);
+    near.min_by_key(|it| distance(it))
+        .filter(|it| distance(it) <= ROUNDING)
+}
+
+/// How a face is covered that was found in a frame; `None` for one that stays visible on purpose.
+fn judge(face: &Rect, frame: Option<&CoveredFrame>) -> Option<Found> {
+    let face = &face.intersection(&WHOLE_FRAME);
+    let is_in = |areas: &[FaceArea]| {
+        areas.iter().any(|FaceArea { bounds, .. }| {
+            let [x, y, width, height] = *bounds;
+            let area = Rect::new(x, y, width, height).intersection(face).area();
+            area >= MOSTLY * face.area()
+        })
+    };
+    let (Some(frame), true) = (frame, face.has_extent()) else {
+        return Some(Found::Uncovered);
+    };
+    if frame.is_black || is_in(&frame.covers) {
+        return Some(Found::OnCover);
     }
+    (!is_in(&frame.kept)).then_some(Found::Uncovered)
+}
+
+/// The times of all frames of a record.
+fn times(record: &Path) -> Result<Vec<Duration>, String> {
+    let replay = faces::open(record);
+    let replay = replay.map_err(|error| format!("{}: {error}", record.display()))?;
+    Ok(replay.frame_times())
 }
 
 /// The boxes of the faces in each frame of a record, by time, as fractions of the frame.
 fn boxes(record: &Path) -> Result<Vec<(Duration, Vec<Rect>)>, String> {
     let at = |error: String| format!("{}: {error}", record.display());
     let mut replay = faces::open(record).map_err(at)?;
-    let times = times(&replay);
+    let times = replay.frame_times();
     let mut boxes = Vec::new();
     for (place, time) in times.into_iter().enumerate() {
         let report = replay.report(place, faces::ANY_SIZE);
@@ -158,27 +163,6 @@ fn boxes(record: &Path) -> Result<Vec<(Duration, Vec<Rect>)>, String> {
         boxes.push((time, report.as_ref().map_or(Vec::new(), fractions)));
     }
     Ok(boxes)
-}
-
-/// Times of all frames of a record; those of frames without one follow from their numbers.
-pub(super) fn times(replay: &Replay<File>) -> Vec<Duration> {
-    let fps = replay.fps().unwrap_or(faces::ANY_FPS);
-    let time = |(number, pts): (u64, Option<u64>)| match pts {
-        Some(pts) => Duration::from_nanos(pts),
-        None => Duration::from_secs_f64(number.saturating_sub(1) as f64 / fps),
-    };
-    replay.frames().map(time).collect()
-}
-
-/// The area that is covered at least: a face with its margin.
-fn with_margin(face: &Rect) -> Rect {
-    let (width, height) = (face.width * MARGIN, face.height * MARGIN);
-    Rect::new(
-        face.x - width,
-        face.y - height,
-        face.width + 2.0 * width,
-        face.height + 2.0 * height,
-    )
 }
 
 fn fractions(report: &FrameReport) -> Vec<Rect> {
@@ -193,4 +177,45 @@ fn fractions(report: &FrameReport) -> Vec<Rect> {
         )
     };
     boxes.map(fraction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_are_judged_by_what_is_covered_in_their_frame() {
+        let area = |id, x| FaceArea {
+            id,
+            bounds: [x, 0.4, 0.2, 0.2],
+        };
+        let frame = CoveredFrame {
+            time: 40_000_000,
+            covers: vec![area(1, 0.1)],
+            kept: vec![area(2, 0.6)],
+            ..CoveredFrame::default()
+        };
+        let black = CoveredFrame {
+            is_black: true,
+            ..CoveredFrame::default()
+        };
+        let face = |x| Rect::new(x, 0.45, 0.1, 0.1);
+        for (face, frame, want) in [
+            (face(0.15), Some(&frame), Some(Found::OnCover)),
+            // Less than half of it is covered.
+            (face(0.26), Some(&frame), Some(Found::Uncovered)),
+            (face(0.65), Some(&frame), None),
+            (face(0.65), Some(&black), Some(Found::OnCover)),
+            (face(0.65), None, Some(Found::Uncovered)),
+            (Rect::default(), Some(&frame), Some(Found::Uncovered)),
+        ] {
+            assert_eq!(judge(&face, frame), want, "{face:?}");
+        }
+        let frames = [frame];
+        for (ms, is_there) in [(38, true), (42, true), (37, false), (43, false)] {
+            let found = frame_at(&frames, Duration::from_millis(ms));
+            assert_eq!(found.is_some(), is_there, "{ms}");
+        }
+        assert!(frame_at(&[], Duration::ZERO).is_none());
+    }
 }

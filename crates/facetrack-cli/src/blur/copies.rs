@@ -4,54 +4,61 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use facetrack::record::container;
-use facetrack_assets::file::{self, is_same};
+use facetrack_assets::file;
 use facetrack_assets::replacement::Replacement;
-use facetrack_jobs::{Answer, BlurRequest, BlurSetup, Cause, Container, Outcome, Request, Status};
+use facetrack_jobs::{
+    Answer, BlurRequest, BlurSetup, Cause, Container, CoveredFrame, Outcome, Request, Status,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::{BlurArguments, Places};
+use super::BlurArguments;
+use super::places::{self, Places};
 use crate::error::StoreError;
 use crate::run::TrackedVideo;
 use crate::run::worker::{Worker, WorkerSettings};
-use crate::table;
-
-/// Recorded frames by which a face is covered before it is found: a second at 25 frames per second.
-const LOOK_AHEAD: u32 = 25;
 
 /// Interval at which progress is shown.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Maximum size of the note on a copy, bytes.
-const MAX_NOTE: u64 = 1 << 16;
+/// Maximum size of a line in a note, bytes: a frame with thousands of faces.
+const MAX_LINE: u64 = 1 << 20;
 
-/// Version of what a copy depends on besides its key.
+/// Version of what a copy depends on besides its record and the settings.
 const VERSION: u32 = 1;
 
 /// Brings copies up to date.
 pub(super) struct Copies<'a> {
     places: &'a Places,
-    /// The settings in the keys of copies.
     setup: BlurSetup,
     is_forced: bool,
     /// `None` if copies are only checked.
     worker: Option<RefCell<Worker>>,
+    stop: Arc<AtomicBool>,
 }
 
-/// A note on a copy, which tells it from files of others, and says what it was made of.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// The first line of a note on a copy, which tells it from files of others, and says what it was made
+/// of. The following lines say what is covered in its frames.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct Note {
-    key: String,
+    version: u32,
+    /// Key of its record.
+    record: String,
+    /// Names and values of properties of facetrackblur.
+    properties: Vec<(String, String)>,
     /// Fingerprints of the copy, and of the one before, which is there after a crash.
     copies: Vec<String>,
+    /// Message about streams that were left out.
+    left_out: Option<String>,
 }
 
 impl<'a> Copies<'a> {
@@ -62,15 +69,15 @@ impl<'a> Copies<'a> {
     pub(super) fn begin(
         arguments: &BlurArguments,
         places: &'a Places,
+        stop: &Arc<AtomicBool>,
     ) -> Result<Self, Box<dyn Error>> {
         let setup = BlurSetup {
             properties: arguments.covers.clone(),
-            look_ahead: LOOK_AHEAD,
         };
         let settings = WorkerSettings {
             first: Request::SetUpBlur(setup.clone()),
             limit: None,
-            stop: Arc::default(),
+            stop: stop.clone(),
         };
         let started = (!arguments.check_only).then(|| Worker::start(&settings));
         let worker = started.transpose().map_err(|error| error.message)?;
@@ -79,6 +86,7 @@ impl<'a> Copies<'a> {
             setup,
             is_forced: arguments.force,
             worker: worker.map(|(worker, _)| RefCell::new(worker)),
+            stop: stop.clone(),
         })
     }
 
@@ -89,30 +97,25 @@ impl<'a> Copies<'a> {
     /// Returns an error if the video has no record, cannot be copied, or the copy would replace
     /// another file.
     pub(super) fn bring(&self, video: &TrackedVideo) -> Result<Option<String>, Box<dyn Error>> {
-        let copy = self.places.copy(video);
-        let note = self.note(video);
+        let result = video.result.as_ref().map_err(Clone::clone)?;
+        let copy = self.places.copy(&video.id, &video.path);
+        let note = self.places.note(&video.id);
         let before = Note::read(&note);
         let there = fingerprint(&copy);
+        let is_current = before.version == VERSION
+            && before.record == result.key
+            && there.is_some()
+            && before.copies.first() == there.as_ref();
         let Some(worker) = &self.worker else {
-            let is_ours = there.is_some_and(|it| before.copies.contains(&it));
-            return if is_ours {
-                Ok(None)
-            } else {
-                Err("it is not there, or was changed. Run without --check-only".into())
+            return match is_current {
+                true => Ok(before.left_out),
+                false => Err("it is not there, or was changed. Run without --check-only".into()),
             };
         };
-        let key = self.key(video)?;
-        if before.key == key
-            && there.is_some()
-            && before.copies.first() == there.as_ref()
-            && !self.is_forced
-        {
-            return Ok(None);
+        if is_current && before.properties == self.setup.properties && !self.is_forced {
+            return Ok(before.left_out);
         }
         let is_ours = there.as_ref().is_some_and(|it| before.copies.contains(it));
-        if is_same(&video.path, &copy) {
-            return Err("it is the video itself. Name another folder".into());
-        }
         if !is_ours && !self.is_forced && fs::symlink_metadata(&copy).is_ok() {
             return Err(
                 "it exists, and `facetrack blur` has not written it. Move it away, or add --force to replace it".into(),
@@ -123,100 +126,111 @@ impl<'a> Copies<'a> {
             fs::create_dir_all(folder).map_err(StoreError::at(folder))
         })?;
         let replacement = Replacement::begin(&copy).map_err(StoreError::at(&copy))?;
+        let covers = tempfile::NamedTempFile::new_in(&self.places.records);
+        let covers = covers.map_err(StoreError::at(&self.places.records))?;
         let request = BlurRequest {
             video: video.path.clone(),
             record: video.record.clone(),
             output: replacement.written().to_owned(),
             container: Container::of(&copy).unwrap_or_default(),
+            covers: covers.path().to_owned(),
         };
-        let message = follow(&mut worker.borrow_mut(), request, video, &copy)?;
+        let frames = result.outcome.frames;
+        let left_out = self.follow(&mut worker.borrow_mut(), request, frames, &copy)?;
         let new = fingerprint(replacement.written());
-        let copies = new.into_iter().chain(there.filter(|_| is_ours)).collect();
-        Note { key, copies }.write(&note)?;
+        let made = Note {
+            version: VERSION,
+            record: result.key.clone(),
+            properties: self.setup.properties.clone(),
+            copies: new.into_iter().chain(there.filter(|_| is_ours)).collect(),
+            left_out,
+        };
+        let mut text = serde_json::to_vec(&made)?;
+        text.push(b'\n');
+        let read = covers.reopen().and_then(|mut it| it.read_to_end(&mut text));
+        read.map_err(StoreError::at(covers.path()))?;
+        places::write(&note, &text)?;
         replacement.finish().map_err(StoreError::at(&copy))?;
-        Ok(message)
+        Ok(made.left_out)
     }
 
-    /// What a copy depends on.
-    fn key(&self, video: &TrackedVideo) -> Result<String, String> {
-        let status = video.outcome.as_ref();
-        let outcome = status.map_err(|reason| reason.clone())?;
-        if !outcome.status.has_record() {
-            let reason = outcome
-                .message
-                .as_deref()
-                .unwrap_or("its faces are not known");
-            return Err(reason.to_owned());
+    /// Lets the worker copy a video of a number of frames, and shows its progress. Returns its message.
+    fn follow(
+        &self,
+        worker: &mut Worker,
+        request: BlurRequest,
+        frames: u64,
+        copy: &Path,
+    ) -> Result<Option<String>, Box<dyn Error>> {
+        worker.send(&Request::Blur(Box::new(request)))?;
+        let bar = bar(frames, copy);
+        let mut is_stopping = false;
+        let outcome = loop {
+            match worker.answer(POLL) {
+                Ok(Answer::Done(outcome)) => break *outcome,
+                Ok(Answer::Progress(progress)) => bar.set_position(progress.frames),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return Err(worker.end().into()),
+            }
+            if self.stop.load(Ordering::Relaxed) && !std::mem::replace(&mut is_stopping, true) {
+                worker.send(&Request::Stop)?;
+            }
+        };
+        bar.finish_and_clear();
+        let Outcome {
+            status,
+            message,
+            cause,
+            ..
+        } = outcome;
+        if cause == Some(Cause::OutOfSpace) {
+            let full = io::Error::from(io::ErrorKind::StorageFull);
+            return Err(StoreError::at(copy)(full).into());
         }
-        let container = Container::of(&self.places.copy(video));
-        let basis = json!([VERSION, video.key, self.setup, container]);
-        Ok(file::sha256(basis.to_string().as_bytes()))
-    }
-
-    fn note(&self, video: &TrackedVideo) -> PathBuf {
-        let mut name = self
-            .places
-            .records
-            .join("copies")
-            .join(&video.id)
-            .into_os_string();
-        name.push(".json");
-        name.into()
+        if status != Status::Complete {
+            return Err(message.unwrap_or_default().into());
+        }
+        Ok(message)
     }
 }
 
 impl Note {
     /// The note at a path; an empty one if there is none.
     fn read(path: &Path) -> Self {
-        let text = file::read_itself(path, MAX_NOTE).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        let first = lines(path).ok().and_then(|mut lines| lines.next()?.ok());
+        let note = first.and_then(|line| serde_json::from_str(&line).ok());
+        note.unwrap_or_default()
     }
+}
 
-    fn write(&self, path: &Path) -> Result<(), Box<dyn Error>> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
-        Ok(table::write_text(path, &serde_json::to_string(self)?)?)
-    }
+/// What is covered in the frames of a copy.
+///
+/// # Errors
+/// Returns an error if the note on the copy cannot be read.
+pub(super) fn covered_frames(note: &Path) -> Result<Vec<CoveredFrame>, String> {
+    let at = |error: &dyn Error| format!("{}: {error}", note.display());
+    let lines = lines(note).map_err(|error| at(&error))?.skip(1);
+    let parse = |line: io::Result<String>| {
+        let line = line.map_err(|error| at(&error))?;
+        serde_json::from_str(&line).map_err(|error| at(&error))
+    };
+    lines.map(parse).collect()
+}
+
+fn lines(note: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+    let mut file = BufReader::new(file::open(note)?);
+    Ok(std::iter::from_fn(move || {
+        let mut line = String::new();
+        match file.by_ref().take(MAX_LINE).read_line(&mut line) {
+            Ok(0) => None,
+            read => Some(read.map(|_| line)),
+        }
+    }))
 }
 
 fn fingerprint(path: &Path) -> Option<String> {
     let mut file: File = file::open(path).ok()?;
     container::fingerprint(&mut file).ok()
-}
-
-/// Lets the worker copy a video, and shows its progress. Returns its message.
-fn follow(
-    worker: &mut Worker,
-    request: BlurRequest,
-    video: &TrackedVideo,
-    copy: &Path,
-) -> Result<Option<String>, Box<dyn Error>> {
-    let frames = video.outcome.as_ref().map_or(0, |outcome| outcome.frames);
-    worker.send(&Request::Blur(Box::new(request)))?;
-    let bar = bar(frames, copy);
-    let outcome = loop {
-        match worker.answer(POLL) {
-            Ok(Answer::Done(outcome)) => break *outcome,
-            Ok(Answer::Progress(progress)) => bar.set_position(progress.frames),
-            Ok(_) | Err(RecvTimeoutError::Timeout) => (),
-            Err(RecvTimeoutError::Disconnected) => return Err(worker.end().into()),
-        }
-    };
-    bar.finish_and_clear();
-    let Outcome {
-        status,
-        message,
-        cause,
-        ..
-    } = outcome;
-    if cause == Some(Cause::OutOfSpace) {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        return Err(StoreError::at(copy)(full).into());
-    }
-    if status != Status::Complete {
-        return Err(message.unwrap_or_default().into());
-    }
-    Ok(message)
 }
 
 /// A bar on a terminal.

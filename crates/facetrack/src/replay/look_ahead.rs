@@ -12,18 +12,14 @@ use crate::motion::{Motion, has_jumped};
 use crate::observation::{Observation, Origin};
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
-/// Number of frames in which the speed of a face is measured after its first frame. Our choice: half a
-/// second at 24 frames per second.
-const MOTION_FRAMES: usize = 12;
-
-/// Frames per second of a record without times and rate.
-const ANY_FPS: f64 = 25.0;
+/// Time in which the speed of a face is measured after its first frame. Our choice.
+const MOTION_TIME: Duration = Duration::from_millis(500);
 
 /// Reads reports together with the reports of the next frames.
 #[derive(Debug)]
 pub struct LookAhead {
-    /// Number of following frames.
-    frames: usize,
+    /// Time to look ahead.
+    span: Duration,
     /// Reports by place, from the last frame on.
     read: BTreeMap<usize, Option<FrameReport>>,
     /// Times of all frames by place; empty before the first report.
@@ -33,10 +29,10 @@ pub struct LookAhead {
 }
 
 impl LookAhead {
-    /// Looks this number of recorded frames ahead; 0 for none.
-    pub fn new(frames: usize) -> Self {
+    /// Looks this time ahead, and at least to the next frame; 0 for not at all.
+    pub fn new(span: Duration) -> Self {
         Self {
-            frames,
+            span,
             read: BTreeMap::new(),
             times: Vec::new(),
             last: None,
@@ -64,21 +60,20 @@ impl LookAhead {
         place: usize,
         video: (u32, u32),
     ) -> Result<Option<FrameReport>, ReplayError> {
-        if self.frames == 0 {
+        if self.span.is_zero() {
             return replay.report(place, video);
         }
         if self.times.is_empty() {
-            self.times = times(replay);
+            self.times = replay.frame_times();
         }
         let last = self.last.replace(place);
         let is_next = last.is_some_and(|last| (last..=last + 1).contains(&place));
         let start = if is_next {
             place
         } else {
-            place.saturating_sub(self.frames)
+            self.start(place, self.span)
         };
-        let count = self.times.len();
-        let end = count.min(place + 1 + self.frames + MOTION_FRAMES);
+        let end = self.end(place, self.span + MOTION_TIME);
         self.read.retain(|known, _| (start..end).contains(known));
         for place in start..end {
             if let Entry::Vacant(entry) = self.read.entry(place) {
@@ -88,7 +83,7 @@ impl LookAhead {
         let Some(mut report) = self.read.get(&place).cloned().flatten() else {
             return Ok(None);
         };
-        let later = place + 1..end.min(place + 1 + self.frames);
+        let later = place + 1..self.end(place, self.span);
         let jumped = self.jumped_faces(&report.faces, later.clone(), place);
         let mut known = counts(&report.faces);
         for other in (start..place).rev().chain(later) {
@@ -167,9 +162,9 @@ impl LookAhead {
     /// `place`.
     fn largest_speed(&self, id: u32, at: usize, place: usize) -> f32 {
         let frames = if at > place {
-            at..at + 1 + MOTION_FRAMES
+            at..self.end(at, MOTION_TIME)
         } else {
-            at.saturating_sub(MOTION_FRAMES)..at + 1
+            self.start(at, MOTION_TIME)..at + 1
         };
         let mut motion = None;
         for (at, report) in self.read.range(frames) {
@@ -184,16 +179,23 @@ impl LookAhead {
         }
         motion.map_or(0.0, |motion: Motion| motion.largest_speed())
     }
-}
 
-/// The times of all frames.
-fn times<S: Read + Seek>(replay: &Replay<S>) -> Vec<Duration> {
-    let fps = replay.fps().unwrap_or(ANY_FPS);
-    let time = |(number, pts): (u64, Option<u64>)| {
-        let by_rate = || Duration::try_from_secs_f64(number as f64 / fps).unwrap_or_default();
-        pts.map_or_else(by_rate, Duration::from_nanos)
-    };
-    replay.frames().map(time).collect()
+    /// The place after the frames that follow the one at `place` within a time. The next frame always
+    /// does.
+    fn end(&self, place: usize, time: Duration) -> usize {
+        let later = self.times.iter().skip(place + 1);
+        let near = later.take_while(|it| it.abs_diff(self.times[place]) <= time);
+        let count = self.times.len();
+        (place + 1 + near.count().max(1)).min(count).max(place + 1)
+    }
+
+    /// The place of the first of the frames that precede the one at `place` within a time. The previous
+    /// frame always does.
+    fn start(&self, place: usize, time: Duration) -> usize {
+        let earlier = self.times[..place].iter().rev();
+        let near = earlier.take_while(|it| it.abs_diff(self.times[place]) <= time);
+        place.saturating_sub(near.count().max(1))
+    }
 }
 
 /// The faces by their ids and their numbers among the faces with the same id.
