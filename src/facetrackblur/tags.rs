@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MPL-2.0
-//! What a stream says about its video, if the faces in it are covered.
+//! Removes pictures, places and tables of contents from what a stream says about its video.
 
 use gst::glib;
 use gst::prelude::*;

@@ -29,9 +29,9 @@ const MAX_REPEATED: Duration = Duration::from_millis(500);
 const LEAST_SPEED: f32 = 0.5;
 const UNKNOWN_SPEED: f32 = 2.0;
 
-/// Maximum distance by which a box may exceed the next box of its face, relative to the smaller side of
-/// the next box. Beyond it, the face has jumped or shrunk, and its earlier area stays covered for the
-/// hold. The default margin covers this distance anyway.
+/// Maximum distance by which the box of a face may reach beyond its next box, relative to the smaller
+/// side of the next box. If it reaches farther, the face has jumped or shrunk, and its earlier area stays
+/// covered for the hold. The default margin is as wide as this distance.
 pub(crate) const JUMP: f32 = 0.25;
 
 /// Converts times of frames to times of their pictures.
@@ -245,8 +245,8 @@ impl Motion {
         self
     }
 
-    /// The motion after a restart of the clock from one time to another. The face may have moved until
-    /// then, and goes on from there.
+    /// The motion after the clock has been set from one time to another. The area that the face could
+    /// have reached by then stays the same.
     pub(crate) fn restarted(mut self, from: Duration, time: Duration) -> Self {
         self.reached = self.reach(from);
         (self.last.time, self.base.time, self.speed.since) = (time, time, time);

@@ -15,7 +15,7 @@ pub enum Wish {
     Finding(Order),
     Mirror,
     Help,
-    /// Show the picture alone, or all.
+    /// Show or hide the panels beside the picture.
     Panels,
     NextEngine,
     PreviousEngine,

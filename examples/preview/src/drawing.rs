@@ -87,7 +87,7 @@ struct State {
 }
 
 impl Drawing {
-    /// A pipeline that draws `layers`, or those of the start.
+    /// A pipeline that draws `layers`; `None` for the layers that the program starts with.
     ///
     /// # Errors
     /// Returns an error if the pipeline cannot be built, or a layer does not exist.

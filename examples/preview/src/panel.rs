@@ -205,8 +205,7 @@ impl<'a, 'b> Panel<'a, 'b> {
     }
 }
 
-/// The rows of a list of which not more than `rows` fit. It moves by whole pages, and only if the
-/// selected row is not among them.
+/// The part of a list of `count` rows that is shown if `rows` fit: the page with the selected row.
 fn visible(count: usize, rows: usize, selected: usize) -> std::ops::Range<usize> {
     let rows = rows.min(count);
     let page = selected.checked_div(rows).unwrap_or_default();

@@ -612,7 +612,7 @@ fn without_a_desktop_there_is_no_window() {
         "facetrack-preview: there is no display for the window. Start it in a desktop session, or set DISPLAY or \
          WAYLAND_DISPLAY"
     );
-    // One that nobody has.
+    // A display that does not exist.
     let tool = Tool::new(PREVIEW).env("DISPLAY", ":9999");
     let finished = tool.env_remove("WAYLAND_DISPLAY").run();
     assert!(!finished.success);

@@ -106,7 +106,7 @@ pub(crate) struct RunArguments {
     /// List of videos, under the name of an older pipeline
     #[arg(long = "videos_json_path", value_name = "FILE", hide = true)]
     pub videos_json_path: Option<PathBuf>,
-    /// True if another command goes on with the results, and sums them up
+    /// True if the run is a step of another command: it prints no summary
     #[arg(skip)]
     pub is_step: bool,
 }
