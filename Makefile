@@ -66,20 +66,24 @@ build: packages ## Build the plugin in release, with all optimisations
 BASH = share/bash-completion/completions
 FISH = share/fish/vendor_completions.d
 ZSH = share/zsh/site-functions
+MAN = share/man/man1
+PAGES = facetrack $(addprefix facetrack-, blur completions doctor env export fetch index path run view)
 
 install: ## Install the built plugin and tools, stripped (PREFIX, PLUGINSDIR, DESTDIR, STRIP)
 	@[ -e $(RELEASE)/libgstfacetrack.so ] || { echo "There is nothing to install yet: run 'make build'" >&2; exit 1; }
 	install -D $(STRIP) -m 755 $(RELEASE)/libgstfacetrack.so '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so'
 	install -D $(STRIP) -m 755 $(RELEASE)/facetrack '$(DESTDIR)$(PREFIX)/bin/facetrack'
 	install -D $(STRIP) -m 755 $(RELEASE)/facetrack-worker '$(DESTDIR)$(PREFIX)/bin/facetrack-worker'
-	install -d '$(DESTDIR)$(PREFIX)/$(BASH)' '$(DESTDIR)$(PREFIX)/$(FISH)' '$(DESTDIR)$(PREFIX)/$(ZSH)'
+	install -d '$(DESTDIR)$(PREFIX)/$(BASH)' '$(DESTDIR)$(PREFIX)/$(FISH)' '$(DESTDIR)$(PREFIX)/$(ZSH)' '$(DESTDIR)$(PREFIX)/$(MAN)'
 	$(RELEASE)/facetrack completions bash >'$(DESTDIR)$(PREFIX)/$(BASH)/facetrack'
 	$(RELEASE)/facetrack completions fish >'$(DESTDIR)$(PREFIX)/$(FISH)/facetrack.fish'
 	$(RELEASE)/facetrack completions zsh >'$(DESTDIR)$(PREFIX)/$(ZSH)/_facetrack'
+	$(RELEASE)/facetrack man '$(DESTDIR)$(PREFIX)/$(MAN)'
 
 uninstall: ## Remove what 'make install' installed (PREFIX, PLUGINSDIR, DESTDIR); fetched files stay
 	rm -f '$(DESTDIR)$(PLUGINSDIR)/libgstfacetrack.so' '$(DESTDIR)$(PREFIX)/bin/facetrack' '$(DESTDIR)$(PREFIX)/bin/facetrack-worker' \
-		'$(DESTDIR)$(PREFIX)/$(BASH)/facetrack' '$(DESTDIR)$(PREFIX)/$(FISH)/facetrack.fish' '$(DESTDIR)$(PREFIX)/$(ZSH)/_facetrack'
+		'$(DESTDIR)$(PREFIX)/$(BASH)/facetrack' '$(DESTDIR)$(PREFIX)/$(FISH)/facetrack.fish' '$(DESTDIR)$(PREFIX)/$(ZSH)/_facetrack' \
+		$(patsubst %,'$(DESTDIR)$(PREFIX)/$(MAN)/%.1',$(PAGES))
 
 doctor: $(FACETRACK) ## Say what is installed and what is missing, with the commands that install it
 	@$(FACETRACK) doctor

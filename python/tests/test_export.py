@@ -348,6 +348,16 @@ def test_openface_frames_without_a_face_have_no_success(tmp_path: Path) -> None:
     assert table["pose_Rx"].isna().tolist() == [True, True, False, False, False]
 
 
+@pytest.mark.parametrize("form, options", [("openface-csv", []), ("csv", ["--landmarks"]), ("nuke", []), ("csv", [])])
+def test_missing_landmarks_are_named(tmp_path: Path, form: str, options: list[str]) -> None:
+    for script, verbose, lacks in [("face; landmarks", True, False), ("face; landmarks", False, True)]:
+        record = scripted(tmp_path / str(verbose), script, 3, verbose=verbose)
+        line = ["facetrack", "export", record, "--format", form, "--out", record.with_name("out"), *options]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        is_named = "recorded without landmarks" in done.stderr
+        assert is_named == (lacks and (form, options) != ("csv", []))
+
+
 def columns_of(path: Path) -> pd.DataFrame:
     return pd.read_csv(path).select_dtypes("number").drop(columns=["frame", "pts"])
 

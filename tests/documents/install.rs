@@ -107,7 +107,11 @@ fn make_installs_stripped_and_uninstalls_everything() {
         "zsh/site-functions/_facetrack",
     ];
     let completions = completions.map(|name| root.join("opt/facetrack/share").join(name));
+    let pages = root.join("opt/facetrack/share/man/man1");
+    let page = fs::read_to_string(pages.join("facetrack-run.1")).expect("a man page");
+    assert!(page.contains("retry\\-failed"), "{page}");
     let mut all: Vec<_> = installed.iter().chain(&completions).cloned().collect();
+    all.extend(files_in(&pages));
     all.sort();
     assert_eq!(files_in(&root), all);
     for path in completions {

@@ -41,6 +41,9 @@ use crate::table::{self, Cell, Column, FileFormat};
 const IRREGULAR: &str =
     "its frames have no constant rate, so that the tracks drift from the video. Set --fps";
 
+/// Warning for a record without landmarks, if the format has room for them.
+const NO_LANDMARKS: &str = "it was recorded without landmarks. To have them, run again with --set verbose=true, and with an engine that measures them";
+
 /// Arguments of `facetrack export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
@@ -244,6 +247,9 @@ fn export(
         Target::Tracks(_) => Extent::Found,
     };
     let mut contents = Contents::of(&mut replay, extent).map_err(at)?;
+    if arguments.lacks_landmarks(&contents) {
+        output::complain(format_args!("facetrack: {}", at(NO_LANDMARKS.to_owned())));
+    }
     if !(form.needs_landmarks)(&contents) {
         let choice = Choice {
             patterns: &arguments.columns,
@@ -353,6 +359,20 @@ fn processed<'a>(
 }
 
 impl ExportArguments {
+    /// Returns true if landmarks would be written, but the record has none.
+    fn lacks_landmarks(&self, contents: &Contents) -> bool {
+        let is_wanted = match self.format {
+            Format::Csv | Format::Parquet => self.landmarks,
+            Format::LivelinkCsv => false,
+            Format::OpenfaceCsv => true,
+            // Key points have the same names. What is asked for and not there is an error.
+            Format::Nuke | Format::AfterEffects | Format::Fusion => {
+                self.points.is_none() && contents.place("key_points").is_none()
+            }
+        };
+        is_wanted && contents.landmarks == 0 && !contents.areas.is_empty()
+    }
+
     /// Refuses options that the format does not use.
     fn check(&self, form: &Form) -> Result<(), &'static str> {
         if (self.landmarks || !self.columns.is_empty()) && !form.takes_columns {

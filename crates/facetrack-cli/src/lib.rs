@@ -40,6 +40,8 @@ use clap_complete::Shell;
 use facetrack::printable::Lines;
 use facetrack_assets::manifest;
 
+use crate::error::StoreError;
+
 /// Name of the command.
 const NAME: &str = "facetrack";
 
@@ -90,6 +92,12 @@ enum Command {
         /// Name of the shell
         shell: Shell,
     },
+    /// Write the man pages to a folder, for packages
+    #[command(hide = true)]
+    Man {
+        /// Folder that exists
+        folder: PathBuf,
+    },
     /// Print the path of a fetched file
     Path {
         /// File name of models/manifest.json
@@ -98,12 +106,12 @@ enum Command {
 }
 
 /// The description of the command line, which man pages and shell completions are made from.
-pub fn command_line() -> clap::Command {
+fn command_line() -> clap::Command {
     Arguments::command()
 }
 
 /// The completions for a shell, as a script for it.
-pub fn completions(shell: Shell) -> String {
+fn completions(shell: Shell) -> String {
     // `generate` panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command_line(), NAME, &mut script);
@@ -161,6 +169,10 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Doctor => return Ok(doctor::run()?),
         Command::Env => output::print_exactly(env::exports())?,
         Command::Completions { shell } => output::print_exactly(completions(shell))?,
+        Command::Man { folder } => {
+            let written = clap_mangen::generate_to(command_line(), &folder);
+            written.map_err(StoreError::at(&folder))?;
+        }
         Command::Path { file } => {
             let path = fetch::path(manifest::manifest(), &file)?;
             output::print_exactly(format_args!("{}\n", path.display()))?;

@@ -45,7 +45,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
-use clap::{Command, CommandFactory, Parser};
+use clap::{CommandFactory, Parser};
 use facetrack::gain::Gains;
 use facetrack::printable::Line;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -102,12 +102,19 @@ struct Arguments {
     /// that takes
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     freeze_at: Option<gst::ClockTime>,
+    /// Print the man page, for packages
+    #[arg(long, hide = true)]
+    man_page: bool,
 }
 
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    let Err(error) = show(&arguments) else {
+    let shown = match arguments.man_page {
+        true => print_man_page().map_err(Into::into),
+        false => show(&arguments),
+    };
+    let Err(error) = shown else {
         return ExitCode::SUCCESS;
     };
     let text = format!("facetrack-preview: {}", Line(error));
@@ -123,9 +130,8 @@ pub fn run() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The command line of the program.
-pub fn command_line() -> Command {
-    Arguments::command()
+fn print_man_page() -> io::Result<()> {
+    clap_mangen::Man::new(Arguments::command()).render(&mut io::stdout())
 }
 
 /// Searches a record for findings, which may take some seconds.
