@@ -16,6 +16,10 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ScrollOrigin
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.actions.interaction import POINTER_TOUCH
+from selenium.webdriver.common.actions.pointer_input import PointerInput
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -373,6 +377,110 @@ def test_the_timeline_zooms(page: Browser) -> None:
     ]:
         page.press(*keys)
         page.wait("return document.getElementById('range').textContent === arguments[0]", wanted)
+
+
+ZOOM = "return Number(document.getElementById('picture').dataset.scale.split(',')[0])"
+
+
+def middle(page: Browser, name: str) -> tuple[float, float]:
+    box = page.find(name).rect
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def shown_range(page: Browser) -> tuple[int, int]:
+    first, last = page.text("range").split("\N{EN DASH}")
+    return int(first), int(last)
+
+
+def test_the_wheel_zooms_and_drags_move(page: Browser) -> None:
+    def drag(name: str, x: int, y: int) -> None:
+        webdriver.ActionChains(page.driver).click_and_hold(page.find(name)).move_by_offset(x, y).release().perform()
+
+    for name in ["lanes", "picture"]:
+        wide = page.run(ZOOM)
+        origin = ScrollOrigin.from_element(page.find(name))
+        webdriver.ActionChains(page.driver).scroll_from_origin(origin, 0, -400).perform()
+        if name == "lanes":
+            page.wait(f"return document.getElementById('range').textContent !== '1\N{EN DASH}{FRAMES}'")
+            first, last = shown_range(page)
+            # Around the pointer.
+            assert last - first < FRAMES / 1.5 and first > 50 and last < FRAMES - 50
+            drag("lanes", 100, 0)
+            page.wait(f"return document.getElementById('range').textContent !== '{first}\N{EN DASH}{last}'")
+            moved, end = shown_range(page)
+            assert moved < first and end - moved == last - first
+        else:
+            page.wait(ZOOM + " > arguments[0] * 1.5", wide)
+            corner = page.run("return document.getElementById('picture').dataset.corner")
+            drag("picture", 40, 20)
+            page.wait("return document.getElementById('picture').dataset.corner !== arguments[0]", corner)
+    page.run("document.activeElement.blur()")
+    page.press("f0")
+    page.wait(f"return document.getElementById('range').textContent === '1\N{EN DASH}{FRAMES}'")
+    before = page.run(SHOWN)
+    drag("ruler", 150, 0)
+    page.wait(f"{SHOWN} !== arguments[0]", before)
+
+
+def test_two_fingers_zoom_and_one_moves(page: Browser) -> None:
+    wide = page.run(ZOOM)
+    x, y = middle(page, "picture")
+    actions = ActionBuilder(page.driver, mouse=PointerInput(POINTER_TOUCH, "one"))
+    one = actions.pointer_action
+    second = actions.add_pointer_input(POINTER_TOUCH, "two")
+    one.move_to_location(int(x) - 20, int(y)).pointer_down().move_to_location(int(x) - 80, int(y)).pointer_up()
+    second.create_pointer_move(x=int(x) + 20, y=int(y))
+    second.create_pointer_down(button=0)
+    second.create_pointer_move(x=int(x) + 80, y=int(y))
+    second.create_pointer_up(button=0)
+    actions.perform()
+    page.wait(ZOOM + " > arguments[0] * 2", wide)
+    corner = page.run("return document.getElementById('picture').dataset.corner")
+    actions = ActionBuilder(page.driver, mouse=PointerInput(POINTER_TOUCH, "one"))
+    actions.pointer_action.move_to_location(int(x), int(y)).pointer_down().move_to_location(int(x) + 60, int(y)).pointer_up()
+    actions.perform()
+    page.wait("return document.getElementById('picture').dataset.corner !== arguments[0]", corner)
+    page.press("f")
+    page.wait(ZOOM + " === arguments[0]", wide)
+
+
+def test_the_timeline_keeps_the_height_that_it_is_given(page: Browser, folder: Path) -> None:
+    height = "return document.getElementById('timeline').getBoundingClientRect().height"
+    before = page.run(height)
+    drag = webdriver.ActionChains(page.driver).click_and_hold(page.find("splitter"))
+    drag.move_by_offset(0, -60).release().perform()
+    page.wait(height + " > arguments[0] + 40", before)
+    higher = page.run(height)
+    page.driver.refresh()
+    page.wait(READY)
+    assert abs(page.run(height) - higher) < 1
+    page.find("splitter").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    page.wait(height + " < arguments[0] - 16", higher)
+    page.run("localStorage.clear()")
+
+
+def test_number_keys_switch_layers(page: Browser) -> None:
+    page.run("document.activeElement.blur()")
+    layers = page.driver.find_elements(By.CSS_SELECTOR, "#layers button[id^=layer-]")
+    pressed = [layer.get_attribute("aria-pressed") for layer in layers]
+    assert len(layers) == 7
+    for number, layer in enumerate(layers, 1):
+        if not layer.is_enabled():
+            continue
+        page.press(str(number))
+        assert layer.get_attribute("aria-pressed") != pressed[number - 1]
+        page.press(str(number))
+    assert [layer.get_attribute("aria-pressed") for layer in layers] == pressed
+
+
+def test_values_and_a_link_are_copied(page: Browser) -> None:
+    page.run("navigator.clipboard.writeText = async (text) => void (window.copied = text)")
+    page.run("location.hash = '#frame=150'")
+    page.wait_for_frame(150)
+    for name, wanted in [("copy-values", "yaw"), ("copy-link", "#frame=150")]:
+        page.find(name).click()
+        page.wait("return (window.copied ?? '').includes(arguments[0])", wanted)
+        assert page.text(name) == "Copied"
 
 
 def test_faces_and_curves_have_the_values_of_the_frame(page: Browser) -> None:

@@ -385,3 +385,168 @@ fn frames_of_another_shape_are_unknown_until_lost_faces_are_forgotten() {
     let covered = boxes(&redactor.cover(Some(&again), ms(80), &settings()));
     assert_eq!(covered.expect("regions").len(), 1);
 }
+
+/// Numbers between 0 and 1 that follow from a seed (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1_u64 << 24) as f32
+    }
+
+    fn is(&mut self, probability: f32) -> bool {
+        self.next() < probability
+    }
+
+    fn between(&mut self, least: f32, most: f32) -> f32 {
+        least + (most - least) * self.next()
+    }
+}
+
+/// A person who walks with a constant speed and turns at times.
+struct Person {
+    id: u32,
+    bbox: Rect,
+    /// px per second.
+    speed: f32,
+    direction: f32,
+    /// Time since a frame that had the face, s.
+    unseen: f32,
+}
+
+impl Person {
+    fn walk(&mut self, seconds: f32, random: &mut Random) {
+        // Between two measurements, a turn would hide the speed.
+        if self.unseen == 0.0 && random.is(0.05) {
+            self.direction = random.between(0.0, std::f32::consts::TAU);
+        }
+        self.bbox.x += self.direction.cos() * self.speed * seconds;
+        self.bbox.y += self.direction.sin() * self.speed * seconds;
+        self.unseen += seconds;
+    }
+
+    /// The face as an engine finds it.
+    fn found(&self, random: &mut Random) -> TrackedFace {
+        // Errors of speed must not exceed the margin within the hold.
+        let mut error = || random.between(-0.003, 0.003) * self.bbox.width;
+        let mut bbox = self.bbox;
+        (bbox.x, bbox.y) = (bbox.x + error(), bbox.y + error());
+        TrackedFace {
+            id: self.id,
+            face: Observation {
+                origin: Origin::Detected,
+                ..Observation::from_bbox(bbox)
+            },
+        }
+    }
+
+    /// The centre of the face and the middles of its sides.
+    fn points(&self) -> [Point; 5] {
+        let Rect {
+            x,
+            y,
+            width,
+            height,
+        } = self.bbox;
+        [(0.5, 0.5), (0.0, 0.5), (1.0, 0.5), (0.5, 0.0), (0.5, 1.0)]
+            .map(|(across, down)| Point::new(x + across * width, y + down * height))
+    }
+}
+
+/// Returns true if a point is in a convex polygon, whose corners may go around in either direction.
+fn is_in(point: Point, outline: &[Point]) -> bool {
+    let next = outline.iter().cycle().skip(1);
+    let sides = outline.iter().zip(next).map(|(from, to)| {
+        (to.x - from.x) * (point.y - from.y) - (to.y - from.y) * (point.x - from.x)
+    });
+    let [mut left, mut right] = [true, true];
+    for side in sides {
+        (left, right) = (left && side >= -1e-3, right && side <= 1e-3);
+    }
+    left || right
+}
+
+/// People who walk, turn, are lost and found again, and change their ids, at any rate of frames, while
+/// the stream restarts and is scaled.
+#[test]
+fn nobody_who_was_seen_within_the_hold_is_visible() {
+    for seed in 0..400 {
+        let mut random = Random(seed);
+        let period = random.between(1.0 / 60.0, 1.0 / 8.0);
+        let probability = random.between(0.2, 1.0);
+        let settings = Settings {
+            unknown: Unknown::Pass,
+            ..Settings::default()
+        };
+        let mut people: Vec<_> = (0..3)
+            .map(|id| {
+                let size = random.between(20.0, 120.0);
+                Person {
+                    id,
+                    bbox: Rect::new(
+                        random.between(0.0, 640.0),
+                        random.between(0.0, 360.0),
+                        size,
+                        size,
+                    ),
+                    speed: size * random.between(0.0, 1.5),
+                    direction: random.between(0.0, std::f32::consts::TAU),
+                    unseen: f32::INFINITY,
+                }
+            })
+            .collect();
+        let (mut redactor, mut time, mut next_id) = (Redactor::default(), 0.0, 3);
+        for frame in 0..200 {
+            if random.is(0.01) {
+                redactor.restart();
+                time = random.between(0.0, 100.0);
+            }
+            if random.is(0.01) {
+                let scale = random.between(0.5, 2.0);
+                redactor.rescale(scale, scale);
+                for person in &mut people {
+                    let Rect {
+                        x,
+                        y,
+                        width,
+                        height,
+                    } = person.bbox;
+                    person.bbox = Rect::new(x * scale, y * scale, width * scale, height * scale);
+                    person.speed *= scale;
+                }
+            }
+            let mut faces = Vec::new();
+            for person in &mut people {
+                if random.is(probability) {
+                    if person.unseen > 0.5 && random.is(0.5) {
+                        (person.id, next_id) = (next_id, next_id + 1);
+                    }
+                    person.unseen = 0.0;
+                    faces.push(person.found(&mut random));
+                }
+            }
+            let now = Duration::from_secs_f32(time);
+            let cover = redactor.cover(Some(&tracked(faces)), now, &settings);
+            let Cover::Regions(regions) = cover else {
+                panic!("{seed} {frame}: {cover:?}");
+            };
+            for person in people.iter().filter(|it| it.unseen < 0.99 * settings.hold) {
+                for point in person.points() {
+                    let is_covered = regions.iter().any(|it| is_in(point, &it.outline));
+                    assert!(
+                        is_covered,
+                        "seed {seed}, frame {frame}, {:.2} s after {}",
+                        person.unseen, person.id
+                    );
+                }
+            }
+            time += period;
+            people
+                .iter_mut()
+                .for_each(|it| it.walk(period, &mut random));
+        }
+    }
+}
