@@ -12,7 +12,7 @@ const RUN_ELSEWHERE: [(&str, &str); 1] =
     [("cargo test -p facetrack", "`make test` tests the workspace")];
 
 /// The first lines of blocks that no test can run, and the reason.
-const NOT_RUN: [(&str, &str); 27] = [
+const NOT_RUN: [(&str, &str); 30] = [
     (
         "blurred.mp4: 3 faces covered in 250 frames",
         "output of a command",
@@ -33,6 +33,12 @@ const NOT_RUN: [(&str, &str); 27] = [
         "gst-launch-1.0 filesrc location=clip.mp4 ! decodebin ! videoconvert ! videoflip video-direction=auto ! facetrack ! videoconvert ! objectdetectionoverlay ! videoconvert ! autovideosink",
         "needs GStreamer 1.24; `tests/elements/analytics.rs` has it",
     ),
+    (
+        "gst-launch-1.0 v4l2src ! videoconvert ! videoflip video-direction=auto ! queue ! facetrack ! relationmeta2onvifmeta ! onvifmetadataextractor name=onvif onvif.src ! queue ! fakesink onvif.meta_src ! queue ! rtponvifmetadatapay ! udpsink host=192.168.0.20 port=5004",
+        "needs gst-plugins-rs",
+    ),
+    ("[Unit]", "a unit of systemd"),
+    ("systemctl --user daemon-reload", "needs systemd"),
     (
         "sudo apt install ./target/deb/gstreamer1.0-facetrack_*.deb",
         "installs a package; `make test-deb` does",
