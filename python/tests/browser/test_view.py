@@ -258,6 +258,9 @@ VIDEOS: dict[str, tuple[str, list[str], dict[str, str]]] = {
 # Videos of which Firefox shows other frames.
 MISLEADING = {"mkv", "cut-between-keys"}
 
+# Frames between key frames that x264 sets.
+KEY_FRAMES = 250
+
 # Frames of each video that are looked at.
 SAMPLE = int(os.environ.get("SAMPLE", "10"))
 
@@ -288,11 +291,13 @@ def test_picture_number_and_boxes_belong_to_the_same_frame(browser: Browser, cli
     browser.open(video.parent / "clip.html")
     browser.choose(video)
     only_boxes(browser)
-    # Firefox does not seek beyond the duration in the header.
-    duration = browser.run("return document.getElementById('video').duration")
-    lacks = (
-        {number for number in frames if (number - 1) / 30 + 2 / 30 > duration - 0.003} if "no-edit-list" in str(video) else set()
-    )
+    lacks = set()
+    if "no-edit-list" in str(video):
+        # Firefox does not seek beyond the duration in the header, and Chromium misses the last frame before
+        # a key frame, whose decoding time is earlier.
+        duration = browser.run("return document.getElementById('video').duration")
+        lacks = {number for number in frames if (number - 1) / 30 + 2 / 30 > duration - 0.003}
+        lacks |= set(range(KEY_FRAMES, len(frames), KEY_FRAMES))
     for number in [len(frames), 1, *random.Random(1).choices(range(1, len(frames) + 1), k=SAMPLE)]:
         assert_frame(browser, number, frames, first, number in lacks)
 
@@ -408,7 +413,7 @@ def test_the_wheel_zooms_and_drags_move(page: Browser) -> None:
             drag("lanes", 100, 0)
             page.wait(f"return document.getElementById('range').textContent !== '{first}\N{EN DASH}{last}'")
             moved, end = shown_range(page)
-            assert moved < first and end - moved == last - first
+            assert moved < first and abs((end - moved) - (last - first)) <= 1
         else:
             page.wait(ZOOM + " > arguments[0] * 1.5", wide)
             corner = page.run("return document.getElementById('picture').dataset.corner")
