@@ -5,21 +5,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use facetrack::geometry::Rect;
-use facetrack::report::FrameReport;
+use facetrack::redaction::search_of;
+use facetrack::report::{FrameReport, SearchExtent};
 use facetrack_jobs::{CoveredFrame, FaceArea, Status};
 
 use super::copies::covered_frames;
-use super::{BlurArguments, report};
+use super::{BlurArguments, FINDER, FINDER_OPTIONS, report};
 use crate::run::TrackedVideo;
 use crate::{faces, places};
 
-/// The engine that checks copies if its models are there, and the one with free models.
-const BEST_CHECKER: &str = "insightface";
-const FREE_CHECKER: &str = "mediapipe";
-
-/// Options with which an engine reports all faces that it finds.
-const OPTIONS: [(&str, &[(&str, &str)]); 2] = [
+/// The engines that check copies, the best first, with the options with which they report all faces. Only
+/// the first one has models that are not free.
+const CHECKERS: [(&str, &[(&str, &str)]); 4] = [
+    ("insightface", &[]),
     ("mediapipe", &[("max-faces", "100")]),
+    (FINDER, &FINDER_OPTIONS),
     ("openseeface", &[("max-faces", "100"), ("scan-every", "1")]),
 ];
 
@@ -56,7 +56,7 @@ pub(super) struct Check {
 
 /// The options of an engine that checks copies.
 pub(super) fn options(engine: &str) -> Vec<(String, String)> {
-    let found = OPTIONS.iter().find(|(name, _)| *name == engine);
+    let found = CHECKERS.iter().find(|(name, _)| *name == engine);
     let options = found.map_or(&[][..], |(_, options)| options);
     let owned = options
         .iter()
@@ -70,21 +70,19 @@ pub(super) fn engine(arguments: &BlurArguments) -> String {
     if let Some(engine) = &arguments.check_engine {
         return engine.clone();
     }
-    let has_models = || places::search_paths().pack(None).is_ok();
-    let engine = match arguments.engine.as_str() {
-        FREE_CHECKER => BEST_CHECKER,
-        engine if engine != BEST_CHECKER && has_models() => BEST_CHECKER,
-        _ => FREE_CHECKER,
-    };
-    engine.to_owned()
+    let has_best = places::search_paths().pack(None).is_ok();
+    let there = CHECKERS[usize::from(!has_best)..].iter();
+    let mut others = there.map(|(name, _)| *name);
+    let found = others.find(|name| *name != arguments.engine);
+    found.unwrap_or(FINDER).to_owned()
 }
 
 /// Compares the faces in a copy, which was tracked, with what is covered in it by its note. `record` is
 /// that of the video.
 ///
 /// # Errors
-/// Returns an error if the copy was not tracked to its end, one of the files cannot be read, or the copy
-/// has other frames than the video.
+/// Returns an error if the copy was not searched to its end and in whole frames, one of the files cannot be
+/// read, or the copy has other frames than the video.
 pub(super) fn compare(copy: &TrackedVideo, record: &Path, note: &Path) -> Result<Check, String> {
     let result = copy.result.as_ref().map_err(Clone::clone)?;
     if result.outcome.status != Status::Complete {
@@ -151,7 +149,7 @@ fn times(record: &Path) -> Result<Vec<Duration>, String> {
     Ok(replay.frame_times())
 }
 
-/// The boxes of the faces in each frame of a record, by time, as fractions of the frame.
+/// The boxes of the faces in each frame of the record of a copy, by time, as fractions of the frame.
 fn boxes(record: &Path) -> Result<Vec<(Duration, Vec<Rect>)>, String> {
     let at = |error: String| format!("{}: {error}", record.display());
     let mut replay = faces::open(record).map_err(at)?;
@@ -160,6 +158,13 @@ fn boxes(record: &Path) -> Result<Vec<(Duration, Vec<Rect>)>, String> {
     for (place, time) in times.into_iter().enumerate() {
         let report = replay.report(place, faces::ANY_SIZE);
         let report = report.map_err(|error| at(error.to_string()))?;
+        let search = search_of(report.as_ref());
+        if search != SearchExtent::Whole {
+            let seconds = time.as_secs_f64();
+            return Err(format!(
+                "its frame at {seconds:.3} s was not searched as a whole ({search}). Name another engine with --check-engine"
+            ));
+        }
         boxes.push((time, report.as_ref().map_or(Vec::new(), fractions)));
     }
     Ok(boxes)
