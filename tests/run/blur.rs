@@ -19,6 +19,9 @@ const SCRIPT: &str = "script=face x=0.3 y=0.5 size=0.4";
 /// A worker that ends when it is to track a video.
 const DIES: &str = "while read -r line; do case $line in *'{\"track\"'*) exit 1;; esac; echo \"$line\"; done | \"$WORKER\"";
 
+/// A worker in whose place a person writes a file while it copies a video.
+const BUSY: &str = "while read -r line; do case $line in *'{\"blur\"'*) echo 'my notes' >out.mp4;; esac; echo \"$line\"; done | \"$WORKER\"";
+
 /// `facetrack blur` of what the arguments name, with scripted faces and a check that finds none.
 fn blur(folder: &Path, line: &str) -> Run {
     let run = command(folder, "blur", line);
@@ -83,11 +86,19 @@ fn copies_have_all_frames_and_the_sound() {
         ),
         ("h.mp4", "-c:v libx264 -c:a aac -metadata:s:v rotate=90"),
         ("i.ts", "-c:v libx264 -c:a aac"),
+        (
+            "j.ogv",
+            "-c:v libtheora -c:a libvorbis -metadata:s:a GEO=+52.5+013.4",
+        ),
+        (
+            "k.mkv",
+            "-c:v libx264 -c:a flac -metadata:s:a GEO=+52.5+013.4",
+        ),
     ] {
         video(&input.join(name), options);
     }
     let text = blur(folder.path(), &format!("in out {NOTHING}")).exits(0);
-    assert!(text.contains("no face found in 9 videos"), "{text}");
+    assert!(text.contains("no face found in 11 videos"), "{text}");
     for (name, sound) in [
         ("a.mp4", "aac"),
         ("b.mov", "pcm_s16le"),
@@ -98,14 +109,18 @@ fn copies_have_all_frames_and_the_sound() {
         ("g.mkv", "flac"),
         ("h.mp4", "aac"),
         ("i.mkv", "aac"),
+        ("j.mkv", "vorbis"),
+        ("k.mkv", "flac"),
     ] {
-        let found = probed(&folder.path().join("out").join(name));
+        let copy = folder.path().join("out").join(name);
+        let content = fs::read(&copy).expect("a copy");
+        assert!(!content.windows(4).any(|it| it == b"52.5"), "{name}");
+        let found = probed(&copy);
         assert!(found.contains("codec_name=h264"), "{name}: {found}");
         assert!(
             found.contains(&format!("codec_name={sound}")),
             "{name}: {found}"
         );
-        assert!(!found.contains("52.5"), "{name}: {found}");
     }
     let report = report(&folder.path().join("out.records"));
     for video in report["videos"].as_array().expect("videos") {
@@ -340,6 +355,29 @@ fn nothing_but_an_own_copy_is_replaced() {
         assert!(text.contains(part), "{line}: {text}");
         assert_eq!(files(folder.path()), before, "{line}");
     }
+    // Nor with a mark that is not of the command.
+    fs::write(at("mine.records/about.txt"), "").expect("room");
+    let text = blur(folder.path(), &format!("in mine {NOTHING}")).exits(1);
+    assert!(text.contains("has not written it"), "{text}");
+    assert_eq!(fs::read(at("mine.records/about.txt")).expect("a file"), b"");
+    // A file that comes while the copy is made.
+    let run = command_with_worker(
+        BUSY,
+        folder.path(),
+        "blur",
+        &format!("clip.mp4 out.mp4 {NOTHING}"),
+    );
+    let run = run.arg("--engine").arg("scripted").arg("--set").arg(SCRIPT);
+    let text = run.exits(1);
+    assert!(
+        text.contains("it was changed while the copy was made"),
+        "{text}"
+    );
+    assert_eq!(
+        fs::read_to_string(at("out.mp4")).expect("notes"),
+        "my notes\n"
+    );
+    fs::remove_file(at("out.mp4")).expect("our own");
     // A copy that was changed is not ours any more.
     blur(folder.path(), &format!("clip.mp4 out.mp4 {NOTHING}")).exits(0);
     fs::write(at("out.mp4"), "my notes").expect("room");

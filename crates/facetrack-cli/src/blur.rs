@@ -9,7 +9,7 @@ mod report;
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,8 +143,9 @@ fn check_copies(
     if copied.is_empty() {
         return Ok(run::COMPLETE);
     }
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let rows = copied.iter();
-    let rows = rows.map(|it| json!({"id": it.id, "uri": it.copy}).to_string() + "\n");
+    let rows = rows.map(|it| json!({"id": it.id, "uri": absolute(&it.copy)}).to_string() + "\n");
     let list = places.check_list();
     places::write(&list, rows.collect::<String>().as_bytes())?;
     let (folder, options) = (places.check_folder(), check::options(engine));

@@ -23,8 +23,14 @@ const CHECKERS: [(&str, &[(&str, &str)]); 4] = [
     ("openseeface", &[("max-faces", "100"), ("scan-every", "1")]),
 ];
 
-/// Share of a face that is in an area, if the engine has found that area. Our choice.
+/// Minimum share of a face that is on a covered area, if the engine has found that area. Our choice.
 const MOSTLY: f32 = 0.5;
+
+/// Minimum intersection over union of the boxes that two engines find for the same face. Our choice.
+const SAME_FACE: f32 = 0.3;
+
+/// Option with which no face is left out of a record.
+const ALL_FACES: (&str, &str) = ("tracker", "centroid");
 
 /// Maximum difference of the times of a frame: containers round them.
 const ROUNDING: Duration = Duration::from_millis(2);
@@ -60,6 +66,7 @@ pub(super) fn options(engine: &str) -> Vec<(String, String)> {
     let options = found.map_or(&[][..], |(_, options)| options);
     let owned = options
         .iter()
+        .chain([&ALL_FACES])
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     owned.collect()
 }
@@ -89,7 +96,7 @@ pub(super) fn compare(copy: &TrackedVideo, record: &Path, note: &Path) -> Result
         let reason = result.outcome.message.as_deref();
         return Err(reason.unwrap_or("it is damaged").to_owned());
     }
-    let frames = covered_frames(note)?;
+    let frames = covered_frames(note, &copy.path)?;
     let found = boxes(&copy.record)?;
     let times = times(record)?;
     if times.len() != found.len() {
@@ -107,7 +114,9 @@ pub(super) fn compare(copy: &TrackedVideo, record: &Path, note: &Path) -> Result
     let mut check = Check::default();
     for (time, faces) in &found {
         let frame = frame_at(&frames, *time);
-        let worst = faces.iter().filter_map(|face| judge(face, frame)).max();
+        let kept = frame.map_or(&[][..], |frame| &frame.kept);
+        let others = without_kept(faces, kept).into_iter();
+        let worst = others.map(|face| judge(&face, frame)).max();
         check.found.add(time.as_secs_f64(), worst);
     }
     check.frames = frames;
@@ -123,23 +132,35 @@ fn frame_at(frames: &[CoveredFrame], time: Duration) -> Option<&CoveredFrame> {
         .filter(|it| distance(it) <= ROUNDING)
 }
 
-/// How a face is covered that was found in a frame; `None` for one that stays visible on purpose.
-fn judge(face: &Rect, frame: Option<&CoveredFrame>) -> Option<Found> {
-    let face = &face.intersection(&WHOLE_FRAME);
-    let is_in = |areas: &[FaceArea]| {
-        areas.iter().any(|FaceArea { bounds, .. }| {
-            let [x, y, width, height] = *bounds;
-            let area = Rect::new(x, y, width, height).intersection(face).area();
-            area >= MOSTLY * face.area()
-        })
-    };
-    let (Some(frame), true) = (frame, face.has_extent()) else {
-        return Some(Found::Uncovered);
-    };
-    if frame.is_black || is_in(&frame.covers) {
-        return Some(Found::OnCover);
+/// The faces without those that stay visible on purpose. Each of these accounts for one face.
+fn without_kept(faces: &[Rect], kept: &[FaceArea]) -> Vec<Rect> {
+    let mut faces = faces.to_vec();
+    for area in kept {
+        let area = bounds(area);
+        let overlap = |face: &Rect| area.iou(face);
+        let numbered = faces.iter().enumerate();
+        let best = numbered.max_by(|a, b| overlap(a.1).total_cmp(&overlap(b.1)));
+        if let Some((place, _)) = best.filter(|(_, face)| overlap(face) >= SAME_FACE) {
+            faces.remove(place);
+        }
     }
-    (!is_in(&frame.kept)).then_some(Found::Uncovered)
+    faces
+}
+
+/// How a face is covered that was found in a frame.
+fn judge(face: &Rect, frame: Option<&CoveredFrame>) -> Found {
+    let face = &face.intersection(&WHOLE_FRAME);
+    let is_on = |area: &FaceArea| bounds(area).intersection(face).area() >= MOSTLY * face.area();
+    match frame {
+        Some(frame) if frame.is_black => Found::OnCover,
+        Some(frame) if face.has_extent() && frame.covers.iter().any(is_on) => Found::OnCover,
+        _ => Found::Uncovered,
+    }
+}
+
+fn bounds(area: &FaceArea) -> Rect {
+    let [x, y, width, height] = area.bounds;
+    Rect::new(x, y, width, height)
 }
 
 /// The times of all frames of a record.
@@ -206,15 +227,24 @@ mod tests {
         };
         let face = |x| Rect::new(x, 0.45, 0.1, 0.1);
         for (face, frame, want) in [
-            (face(0.15), Some(&frame), Some(Found::OnCover)),
+            (face(0.15), Some(&frame), Found::OnCover),
             // Less than half of it is covered.
-            (face(0.26), Some(&frame), Some(Found::Uncovered)),
-            (face(0.65), Some(&frame), None),
-            (face(0.65), Some(&black), Some(Found::OnCover)),
-            (face(0.65), None, Some(Found::Uncovered)),
-            (Rect::default(), Some(&frame), Some(Found::Uncovered)),
+            (face(0.26), Some(&frame), Found::Uncovered),
+            (face(0.65), Some(&black), Found::OnCover),
+            (face(0.65), None, Found::Uncovered),
+            (Rect::default(), Some(&frame), Found::Uncovered),
         ] {
             assert_eq!(judge(&face, frame), want, "{face:?}");
+        }
+        // The kept face, another one in its box, and the same one twice.
+        let kept = Rect::new(0.62, 0.41, 0.18, 0.18);
+        for (faces, count) in [
+            (vec![kept], 0),
+            (vec![face(0.65), kept], 1),
+            (vec![kept, kept], 1),
+            (vec![face(0.65)], 1),
+        ] {
+            assert_eq!(without_kept(&faces, &frame.kept).len(), count, "{faces:?}");
         }
         let frames = [frame];
         for (ms, is_there) in [(38, true), (42, true), (37, false), (43, false)] {

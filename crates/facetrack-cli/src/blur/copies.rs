@@ -116,7 +116,8 @@ impl<'a> Copies<'a> {
             return Ok(before.left_out);
         }
         let is_ours = there.as_ref().is_some_and(|it| before.copies.contains(it));
-        if !is_ours && !self.is_forced && fs::symlink_metadata(&copy).is_ok() {
+        let was_there = fs::symlink_metadata(&copy).is_ok();
+        if !is_ours && !self.is_forced && was_there {
             return Err(
                 "it exists, and `facetrack blur` has not written it. Move it away, or add --force to replace it".into(),
             );
@@ -126,14 +127,15 @@ impl<'a> Copies<'a> {
             fs::create_dir_all(folder).map_err(StoreError::at(folder))
         })?;
         let replacement = Replacement::begin(&copy).map_err(StoreError::at(&copy))?;
-        let covers = tempfile::NamedTempFile::new_in(&self.places.records);
-        let covers = covers.map_err(StoreError::at(&self.places.records))?;
+        let notes = note.parent().unwrap_or(&self.places.records);
+        fs::create_dir_all(notes).map_err(StoreError::at(notes))?;
+        let covers = Replacement::begin(&note).map_err(StoreError::at(&note))?;
         let request = BlurRequest {
             video: video.path.clone(),
             record: video.record.clone(),
             output: replacement.written().to_owned(),
             container: Container::of(&copy).unwrap_or_default(),
-            covers: covers.path().to_owned(),
+            covers: covers.written().to_owned(),
         };
         let frames = result.outcome.frames;
         let left_out = self.follow(&mut worker.borrow_mut(), request, frames, &copy)?;
@@ -142,13 +144,21 @@ impl<'a> Copies<'a> {
             version: VERSION,
             record: result.key.clone(),
             properties: self.setup.properties.clone(),
-            copies: new.into_iter().chain(there.filter(|_| is_ours)).collect(),
+            copies: new
+                .into_iter()
+                .chain(there.clone().filter(|_| is_ours))
+                .collect(),
             left_out,
         };
         let mut text = serde_json::to_vec(&made)?;
         text.push(b'\n');
-        let read = covers.reopen().and_then(|mut it| it.read_to_end(&mut text));
-        read.map_err(StoreError::at(covers.path()))?;
+        let frames = fs::read(covers.written());
+        text.extend(frames.map_err(StoreError::at(&note))?);
+        drop(covers);
+        let is_there = fs::symlink_metadata(&copy).is_ok();
+        if !self.is_forced && (fingerprint(&copy) != there || is_there != was_there) {
+            return Err("it was changed while the copy was made. Move it away".into());
+        }
         places::write(&note, &text)?;
         replacement.finish().map_err(StoreError::at(&copy))?;
         Ok(made.left_out)
@@ -206,8 +216,12 @@ impl Note {
 /// What is covered in the frames of a copy.
 ///
 /// # Errors
-/// Returns an error if the note on the copy cannot be read.
-pub(super) fn covered_frames(note: &Path) -> Result<Vec<CoveredFrame>, String> {
+/// Returns an error if the note on the copy cannot be read, or is on another file.
+pub(super) fn covered_frames(note: &Path, copy: &Path) -> Result<Vec<CoveredFrame>, String> {
+    let is_of_copy = Note::read(note).copies.first() == fingerprint(copy).as_ref();
+    if !is_of_copy {
+        return Err(format!("{} was changed meanwhile", copy.display()));
+    }
     let at = |error: &dyn Error| format!("{}: {error}", note.display());
     let lines = lines(note).map_err(|error| at(&error))?.skip(1);
     let parse = |line: io::Result<String>| {

@@ -4,17 +4,16 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use facetrack_assets::file::{is_same, target, with_suffix};
+use facetrack_assets::file::{self, is_same, target, with_suffix};
 use facetrack_assets::replacement::Replacement;
 use facetrack_jobs::Container;
 
 use super::{BlurArguments, FINDER, FINDER_OPTIONS};
 use crate::error::StoreError;
+use crate::places as paths;
 use crate::run::{self, RunArguments};
-use crate::table::check_start;
 
 /// End of the name of the folder for records.
 const RECORDS: &str = ".records";
@@ -23,6 +22,9 @@ const RECORDS: &str = ".records";
 const MARK: &str = "about.txt";
 const MARK_TEXT: &str = "Records of `facetrack blur`. They contain the positions of faces. Delete this \
     folder when you need neither the report nor another copy.\n";
+
+/// End of the name of a file that is being written.
+const PARTIAL: &str = ".partial";
 
 /// Name of a list from standard input.
 const STANDARD_INPUT: &str = "-";
@@ -49,6 +51,7 @@ impl Places {
         if input == Path::new(STANDARD_INPUT) {
             return Err("a list is read twice. Write it to a file, and name that".to_owned());
         }
+        paths::text(&output)?;
         let has_several = run::is_several(&input);
         if has_several {
             if output.is_file() {
@@ -124,24 +127,24 @@ impl Places {
         }
         fs::create_dir_all(records).map_err(StoreError::at(records))?;
         let mark = records.join(MARK);
-        let mut entries = fs::read_dir(records).map_err(StoreError::at(records))?;
-        let is_own = mark.is_file() || entries.next().is_none();
-        if !is_own || check_start(&mark, MARK_TEXT.as_bytes(), "").is_err() {
+        let unfinished = with_suffix(&mark, PARTIAL);
+        let entries = fs::read_dir(records).map_err(StoreError::at(records))?;
+        let mut others = entries.filter(|it| it.as_ref().is_ok_and(|it| it.path() != unfinished));
+        if others.next().is_none() {
+            write(&mark, MARK_TEXT.as_bytes())?;
+        }
+        let text = file::read_itself(&mark, MARK_TEXT.len() as u64);
+        if text.ok().as_deref() != Some(MARK_TEXT.as_bytes()) {
             return Err(format!(
                 "{shown}: it exists, and `facetrack blur` has not written it. Move it away, or name another output"
             )
             .into());
         }
-        let file = File::options().create(true).append(true).open(&mark);
-        let mut file = file.map_err(StoreError::at(&mark))?;
-        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        let claim = File::open(&mark).map_err(StoreError::at(&mark))?;
+        if matches!(claim.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(format!("{shown}: another `facetrack blur` writes to it").into());
         }
-        if file.metadata().map_err(StoreError::at(&mark))?.len() == 0 {
-            let written = file.write_all(MARK_TEXT.as_bytes());
-            written.map_err(StoreError::at(&mark))?;
-        }
-        Ok(file)
+        Ok(claim)
     }
 
     /// The arguments of the run that finds faces.
@@ -200,7 +203,7 @@ impl Places {
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = fs::create_dir_all(folder)
-        .and_then(|()| Replacement::named(path, ".partial"))
+        .and_then(|()| Replacement::named(path, PARTIAL))
         .and_then(|replacement| replacement.write(content));
     written.map_err(StoreError::at(path))
 }

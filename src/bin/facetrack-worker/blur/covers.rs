@@ -55,9 +55,11 @@ fn covered(buffer: &gst::BufferRef, info: &VideoInfo, time: u64) -> CoveredFrame
         .into_iter()
         .map(|(id, bounds)| area(id, bounds.map(|it| it as f32)))
         .collect();
-    let is_kept = |id| !is_whole && covers.iter().all(|it| it.id != id);
+    let is_covered = |id| is_whole || covers.iter().any(|it| it.id == id);
     let faces = report.iter().flat_map(|report| &report.faces);
-    let kept = faces.filter(|it| is_kept(it.id)).map(|it| {
+    // Boxes of other faces are larger, or of other frames.
+    let measured = faces.filter(|it| it.face.origin.is_measured());
+    let kept = measured.filter(|it| !is_covered(it.id)).map(|it| {
         let bbox = it.face.bbox;
         area(it.id, [bbox.x, bbox.y, bbox.width, bbox.height])
     });

@@ -6,15 +6,17 @@ use gst::prelude::*;
 
 use crate::playback::make;
 
-/// Parsers of encoded sound, by the type of the stream and its version.
-const PARSERS: [(&str, Option<i32>, &str); 8] = [
+/// What prepares encoded sound for a muxer, by the type of the stream and its version. Vorbis and FLAC
+/// have headers with texts and pictures, which are written anew.
+const PARSERS: [(&str, Option<i32>, &str); 9] = [
     ("audio/mpeg", Some(1), "mpegaudioparse"),
     ("audio/mpeg", Some(2), "aacparse"),
     ("audio/mpeg", Some(4), "aacparse"),
     ("audio/x-ac3", None, "ac3parse"),
     ("audio/x-eac3", None, "ac3parse"),
     ("audio/x-dts", None, "dcaparse"),
-    ("audio/x-flac", None, "flacparse"),
+    ("audio/x-flac", None, "flacparse ! flacdec ! flacenc"),
+    ("audio/x-vorbis", None, "vorbistag"),
     ("audio/x-opus", None, "opusparse"),
 ];
 
@@ -66,18 +68,27 @@ pub(super) fn copy(
     queue.set_property("max-size-buffers", 0u32);
     queue.set_property("max-size-time", 0u64);
     let mut elements = vec![queue];
+    let failed = |error: glib::BoolError| error.to_string();
     if let Some(parser) = parser(&caps) {
-        elements.push(make(parser)?);
+        let parser = gst::parse::bin_from_description(parser, true);
+        let parser = parser.map_err(|error| error.to_string())?;
+        // Texts in the headers are not kept.
+        let setters = parser.iterate_all_by_interface(gst::TagSetter::static_type());
+        for setter in setters.into_iter().flatten() {
+            let setter = setter.dynamic_cast_ref::<gst::TagSetter>();
+            setter.inspect(|it| it.set_tag_merge_mode(gst::TagMergeMode::KeepAll));
+        }
+        elements.push(parser.upcast());
         caps = parsed(&caps);
     }
-    let failed = |error: glib::BoolError| error.to_string();
     pipeline.add_many(&elements).map_err(failed)?;
     gst::Element::link_many(&elements).map_err(failed)?;
     let ends = elements.first().zip(elements.last());
     let ends = ends.and_then(|(first, last)| first.static_pad("sink").zip(last.static_pad("src")));
     let (input, output) = ends.ok_or("a queue has no pads")?;
+    let is_lossy = is_cut(&name, muxer);
     let free = muxer.compatible_pad(&output, Some(&caps));
-    let free = free.ok_or_else(|| {
+    let free = free.filter(|_| !is_lossy).ok_or_else(|| {
         format!("the container cannot hold {name}. Give the output the suffix .mkv")
     })?;
     output.link(&free).map_err(|error| error.to_string())?;
@@ -89,7 +100,14 @@ pub(super) fn copy(
     Ok(true)
 }
 
-/// The element that prepares encoded sound for a muxer, if it needs one.
+/// Returns true if a muxer writes a stream whose beginning some players leave out: mp4mux and qtmux of
+/// GStreamer 1.22 do with Opus.
+fn is_cut(name: &str, muxer: &gst::Element) -> bool {
+    let factory = muxer.factory().map(|factory| factory.name());
+    name == "audio/x-opus" && factory.as_deref() != Some("matroskamux")
+}
+
+/// Description of what prepares encoded sound for a muxer, if it needs that.
 fn parser(caps: &gst::CapsRef) -> Option<&'static str> {
     let stream = caps.structure(0)?;
     let version = stream.get("mpegversion").ok();
@@ -107,12 +125,12 @@ fn keep_only_languages(pad: &gst::Pad) {
             return gst::PadProbeReturn::Ok;
         };
         let tags = match event.view() {
-            gst::EventView::Toc(_) => return gst::PadProbeReturn::Drop,
-            gst::EventView::Tag(event) => event.tag(),
+            gst::EventView::Toc(_) => None,
+            gst::EventView::Tag(event) => Some(event.tag()),
             _ => return gst::PadProbeReturn::Ok,
         };
         let mut kept = gst::TagList::new();
-        if let Some(language) = tags.get::<gst::tags::LanguageCode>()
+        if let Some(language) = tags.and_then(|tags| tags.get::<gst::tags::LanguageCode>())
             && let Some(kept) = kept.get_mut()
         {
             kept.add::<gst::tags::LanguageCode>(&language.get(), gst::TagMergeMode::Append);
