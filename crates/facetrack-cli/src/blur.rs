@@ -108,14 +108,17 @@ pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>>
         }
     }
     drop(copies);
-    let engine = check::engine(arguments);
+    // Copies that are only checked may be of other records.
+    let mut results = videos.iter().filter_map(|video| video.result.as_ref().ok());
+    let finder = results.next().map_or(&arguments.engine, |it| &it.engine);
+    let engine = check::engine(arguments.check_engine.as_deref(), finder);
     output::print_line(format_args!("Checking the copies ({engine})"))?;
     let status = check_copies(&places, &engine, arguments, &stop, &mut reports)?;
     if !SETTLED.contains(&status) {
         return Ok(status.into());
     }
     let report = Report {
-        engine: arguments.engine.clone(),
+        engine: finder.clone(),
         check_engine: engine,
         videos: reports,
     };

@@ -10,7 +10,7 @@ use facetrack::report::{FrameReport, SearchExtent};
 use facetrack_jobs::{CoveredFrame, FaceArea, Status};
 
 use super::copies::covered_frames;
-use super::{BlurArguments, FINDER, FINDER_OPTIONS, report};
+use super::{FINDER, FINDER_OPTIONS, report};
 use crate::run::TrackedVideo;
 use crate::{faces, places};
 
@@ -72,15 +72,15 @@ pub(super) fn options(engine: &str) -> Vec<(String, String)> {
 }
 
 /// The engine that checks copies: the one that was asked for, or the best one that is there and is not
-/// the one that found the faces.
-pub(super) fn engine(arguments: &BlurArguments) -> String {
-    if let Some(engine) = &arguments.check_engine {
-        return engine.clone();
+/// `finder`, which found the faces.
+pub(super) fn engine(wanted: Option<&str>, finder: &str) -> String {
+    if let Some(engine) = wanted {
+        return engine.to_owned();
     }
     let has_best = places::search_paths().pack(None).is_ok();
     let there = CHECKERS[usize::from(!has_best)..].iter();
     let mut others = there.map(|(name, _)| *name);
-    let found = others.find(|name| *name != arguments.engine);
+    let found = others.find(|name| *name != finder);
     found.unwrap_or(FINDER).to_owned()
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct TrackedVideo {
 pub(crate) struct TrackingResult {
     /// Hash of everything that the record depends on.
     pub key: String,
+    pub engine: String,
     pub outcome: Outcome,
 }
 
@@ -94,6 +95,7 @@ impl Video {
             record: self.record.clone(),
             result: status.map(|status| TrackingResult {
                 key: status.key,
+                engine: status.engine,
                 outcome: status.outcome,
             }),
         }
