@@ -101,12 +101,14 @@ class Player extends EventTarget {
   show(place) {
     this.target = Math.min(Math.max(place, 0), this.record.frames - 1);
     const { video } = this;
+    // Firefox may show later frames than it has announced.
+    const isExact = video.paused;
     video.pause();
     this.tell("target");
     // After an error, it may still have other frames.
     if (video.error && this.origin !== null) this.load();
     clearTimeout(this.waiting);
-    if (this.videoPlace === null || this.isShown(this.target)) return this.arrive();
+    if (this.videoPlace === null || (isExact && this.isShown(this.target))) return this.arrive();
     this.waiting = setTimeout(() => this.arrive(), MAX_WAIT);
     this.seek();
   }
