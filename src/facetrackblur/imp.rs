@@ -294,8 +294,8 @@ impl BaseTransformImpl for FaceTrackBlur {
                 gst::EventType::StreamStart => state.restart(),
                 gst::EventType::FlushStop => {
                     state.restart();
-                    // The flush of a seek. After any other, the picture goes on where it was, as that
-                    // of a camera.
+                    // After the flush of a seek, the picture is another one. After any other flush, it
+                    // continues, as with a camera.
                     if *lock(&self.seek) == Some(event.seqnum()) {
                         state.redactor = Redactor::default();
                     }

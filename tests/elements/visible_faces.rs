@@ -500,7 +500,7 @@ fn missing_first_frames_do_not_shift_the_faces_of_the_others() {
     let late = edges(&line, all[12].0);
     assert_eq!(late, all[12..]);
 
-    // Frames are missing, so their numbers in the record are those of others.
+    // Frames are missing, so each number belongs to another frame of the record.
     let blur =
         "facetrackblur ! videoconvert ! video/x-raw,format=GRAY8 ! appsink name=out sync=false";
     let line = format!("{line} match=frame ! {blur}");

@@ -96,7 +96,7 @@ pub fn target(path: &Path) -> PathBuf {
     resolved.unwrap_or_else(|_| with_resolved_folders(&target).unwrap_or(target))
 }
 
-/// `path` with the links in those of its folders resolved that exist.
+/// `path`, in whose existing folders links are resolved.
 fn with_resolved_folders(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let mut folders = path.ancestors().skip(1);

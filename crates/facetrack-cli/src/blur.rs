@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>>
     // An invalid setting ends the command before hours of tracking.
     let copies = Copies::begin(arguments, &places, &stop)?;
     let _claim = places.claim(!arguments.check_only)?;
-    // It would be taken for that of this command if this ends early.
+    // If this command ends early, nobody should take an earlier report for its own.
     remove_if_there(&places.report()).map_err(StoreError::at(&places.report()))?;
     let tracking = places.tracking(arguments);
     let videos = if arguments.check_only {

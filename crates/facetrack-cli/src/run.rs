@@ -102,8 +102,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Box<dyn Error>> 
     Ok(code.into())
 }
 
-/// Tracks what the arguments name, as a step of another command that is asked to end by `stop`. Returns
-/// the exit status and the results, of which there are none if the run did not start.
+/// Tracks what the arguments name, as a step of another command, which sets `stop` to end it. Returns the
+/// exit status and the results. If the run did not start, there are no results.
 ///
 /// # Errors
 /// Returns an error if nothing can be printed.
@@ -337,7 +337,7 @@ fn exit_code(summary: &Summary, stop: Option<Stop>, is_written: bool) -> u8 {
 /// second request at once.
 ///
 /// # Errors
-/// Returns an error if the system refuses to tell of signals.
+/// Returns an error if the signals cannot be handled.
 pub(crate) fn stop_on_signals() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {

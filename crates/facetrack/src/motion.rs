@@ -29,8 +29,8 @@ const MAX_REPEATED: Duration = Duration::from_millis(500);
 const LEAST_SPEED: f32 = 0.5;
 const UNKNOWN_SPEED: f32 = 2.0;
 
-/// Maximum distance by which the box of a face may reach beyond its next box, relative to the smaller
-/// side of the next box. If it reaches farther, the face has jumped or shrunk, and its earlier area stays
+/// Maximum distance by which the box of a face reaches beyond its next box. It is relative to the smaller
+/// side of the next box. If the box reaches farther, the face has jumped or shrunk, and its earlier area stays
 /// covered for the hold. The default margin is as wide as this distance.
 pub(crate) const JUMP: f32 = 0.25;
 

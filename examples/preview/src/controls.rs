@@ -15,7 +15,7 @@ pub enum Wish {
     Finding(Order),
     Mirror,
     Help,
-    /// Show or hide the panels beside the picture.
+    /// Show or hide the panels next to the picture.
     Panels,
     NextEngine,
     PreviousEngine,

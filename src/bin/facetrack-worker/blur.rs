@@ -60,7 +60,7 @@ const POLL: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 /// Interval of progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time by which a face is covered before it is found, s.
+/// A face is covered from this time before it is found, s.
 const LOOK_AHEAD: f64 = 1.0;
 
 /// The program in the containers that have a field for it.

@@ -52,7 +52,7 @@ pub(super) enum Found {
     Uncovered,
 }
 
-/// What was covered in a copy, and what was found in it.
+/// The covered areas of a copy, and the faces that were found in it.
 #[derive(Debug, Default)]
 pub(super) struct Check {
     pub frames: Vec<CoveredFrame>,
@@ -84,8 +84,8 @@ pub(super) fn engine(wanted: Option<&str>, finder: &str) -> String {
     found.unwrap_or(FINDER).to_owned()
 }
 
-/// Compares the faces in a copy, which was tracked, with what is covered in it by its note. `record` is
-/// that of the video.
+/// Compares the faces that were found in a copy with the areas that are covered by its note. `record` is
+/// the record of the video.
 ///
 /// # Errors
 /// Returns an error if the copy was not searched to its end and in whole frames, one of the files cannot be

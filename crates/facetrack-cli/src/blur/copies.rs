@@ -218,8 +218,8 @@ impl Note {
 /// # Errors
 /// Returns an error if the note on the copy cannot be read, or is on another file.
 pub(super) fn covered_frames(note: &Path, copy: &Path) -> Result<Vec<CoveredFrame>, String> {
-    let is_of_copy = Note::read(note).copies.first() == fingerprint(copy).as_ref();
-    if !is_of_copy {
+    let is_of_copy = |found| Note::read(note).copies.first() == Some(&found);
+    if !fingerprint(copy).is_some_and(is_of_copy) {
         return Err(format!("{} was changed meanwhile", copy.display()));
     }
     let at = |error: &dyn Error| format!("{}: {error}", note.display());

@@ -171,8 +171,7 @@ impl Places {
         }
         // Suffixes with other containers are replaced.
         let suffix = path.extension().filter(|_| Container::of(path).is_some());
-        let name = with_suffix(&self.output.join(id), ".").into_os_string();
-        let mut name = name;
+        let mut name = with_suffix(&self.output.join(id), ".").into_os_string();
         name.push(suffix.unwrap_or("mkv".as_ref()));
         name.into()
     }

@@ -12,7 +12,7 @@ use crate::motion::{Motion, has_jumped};
 use crate::observation::{Observation, Origin};
 use crate::report::{FrameReport, FrameStatus, TrackedFace};
 
-/// Time in which the speed of a face is measured after its first frame. Our choice.
+/// The speed of a face is measured for this time after its first frame. Our choice.
 const MOTION_TIME: Duration = Duration::from_millis(500);
 
 /// Reads reports together with the reports of the next frames.

@@ -6,8 +6,8 @@ use gst::prelude::*;
 
 use crate::playback::make;
 
-/// What prepares encoded sound for a muxer, by the type of the stream and its version. Vorbis and FLAC
-/// have headers with texts and pictures, which are written anew.
+/// Elements that prepare encoded sound for a muxer, by the type of the stream and its version. The headers
+/// of Vorbis and FLAC can have texts and pictures, so these elements replace them.
 const PARSERS: [(&str, Option<i32>, &str); 9] = [
     ("audio/mpeg", Some(1), "mpegaudioparse"),
     ("audio/mpeg", Some(2), "aacparse"),
@@ -29,7 +29,7 @@ const LASTING: [&str; 4] = ["mpegversion", "layer", "rate", "channels"];
 /// Subtitles.
 const TEXT: &str = "text/x-raw";
 
-/// What characters are written as in markup.
+/// Characters of markup, and the letters that they stand for.
 const ENTITIES: [(&str, &str); 6] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -86,9 +86,13 @@ pub(super) fn copy(
     let ends = elements.first().zip(elements.last());
     let ends = ends.and_then(|(first, last)| first.static_pad("sink").zip(last.static_pad("src")));
     let (input, output) = ends.ok_or("a queue has no pads")?;
-    let is_lossy = is_cut(&name, muxer);
+    if is_cut(&name, muxer) {
+        return Err(format!(
+            "in this container, some players leave out the beginning of {name}. Give the output the suffix .mkv"
+        ));
+    }
     let free = muxer.compatible_pad(&output, Some(&caps));
-    let free = free.filter(|_| !is_lossy).ok_or_else(|| {
+    let free = free.ok_or_else(|| {
         format!("the container cannot hold {name}. Give the output the suffix .mkv")
     })?;
     output.link(&free).map_err(|error| error.to_string())?;
@@ -107,7 +111,7 @@ fn is_cut(name: &str, muxer: &gst::Element) -> bool {
     name == "audio/x-opus" && factory.as_deref() != Some("matroskamux")
 }
 
-/// Description of what prepares encoded sound for a muxer, if it needs that.
+/// The description of the elements that prepare encoded sound for a muxer, if it needs some.
 fn parser(caps: &gst::CapsRef) -> Option<&'static str> {
     let stream = caps.structure(0)?;
     let version = stream.get("mpegversion").ok();
@@ -117,8 +121,8 @@ fn parser(caps: &gst::CapsRef) -> Option<&'static str> {
     found.map(|(.., parser)| *parser)
 }
 
-/// Removes all tags of a stream but its language, and its table of contents: a demuxer sends those of
-/// the file with each of its streams, also pictures and places.
+/// Removes all tags of a stream but its language, and its table of contents. A demuxer sends the tags of
+/// the file with each stream, also pictures and places.
 fn keep_only_languages(pad: &gst::Pad) {
     pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |_, info| {
         let Some(event) = info.event() else {
@@ -152,7 +156,7 @@ pub(super) fn kind(pad: &gst::Pad) -> String {
     }
 }
 
-/// What encoded sound may be after its parser.
+/// The caps that encoded sound can have after its parser.
 fn parsed(caps: &gst::CapsRef) -> gst::Caps {
     let mut parsed = caps.to_owned();
     for stream in parsed.make_mut().iter_mut() {
