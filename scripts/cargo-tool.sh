@@ -12,5 +12,5 @@ if [ -n "$found" ]; then
 fi
 tools=$(cd "$(dirname "$0")/.." && pwd)/.cache/cargo-tools
 # It runs for seconds, so it is built without optimisations, which takes half as long.
-[ -x "$tools/bin/$program" ] || cargo install --debug --locked --root "$tools" --version "$2" "$1" >&2
+[ -x "$tools/bin/$program" ] || CARGO_PROFILE_DEV_DEBUG=false cargo install --debug --locked --root "$tools" --version "$2" "$1" >&2
 echo "$tools/bin"

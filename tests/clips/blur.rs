@@ -36,7 +36,7 @@ const SAME_PERSON: f32 = 0.28;
 const CLEAR_STEP: usize = 24;
 
 /// Every so many covered frames are searched. The covers of the frames between are alike.
-const COVERED_STEP: usize = 3;
+const COVERED_STEP: usize = 6;
 
 fn play(launch: &str) {
     let pipeline = gst::parse::launch(launch).unwrap_or_else(|error| panic!("{launch}: {error}"));

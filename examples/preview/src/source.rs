@@ -106,6 +106,12 @@ impl Source {
             ),
         };
         let elements = bin(&format!("{source} ! videoconvert ! {LAST}"))?;
+        elements.connect_deep_element_added(|_, _, added| {
+            // The demuxer of a camera with pictures over HTTP waits seconds for further streams.
+            if added.has_property("single-stream") {
+                added.set_property("single-stream", true);
+            }
+        });
         if let Some((name, value)) = property {
             element(&elements, "source").set_property(name, value);
         }

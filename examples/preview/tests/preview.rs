@@ -8,9 +8,13 @@ mod desktop;
 #[path = "../../../tests/documents/docs.rs"]
 mod docs;
 
-use std::net::UdpSocket;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::common::rotated::{self, ROTATIONS};
@@ -45,6 +49,9 @@ const REPEATED: Duration = Duration::from_secs(2);
 /// Maximum time from the return of a camera to its next frame: 2 s, and what other programs on the
 /// machine may add.
 const BACK: Duration = Duration::from_secs(5);
+
+/// Time between the pictures of a camera.
+const FRAME: Duration = Duration::from_millis(40);
 
 /// Left and upper edge of the channels in a window of the first size, px. The heading above has the
 /// number of the face.
@@ -894,6 +901,99 @@ fn rtsp_camera_at(clip: &Path, address: &str) -> Running {
     let said = server.line_with(address, PATIENCE);
     said.unwrap_or_else(|said| panic!("the server does not start:\n{said}"));
     server
+}
+
+/// A camera that shows a picture over HTTP, as phones and small cameras do, until it is dropped.
+struct HttpCamera {
+    address: SocketAddr,
+    is_away: Arc<AtomicBool>,
+    clients: Option<JoinHandle<()>>,
+}
+
+impl HttpCamera {
+    fn start(clip: &Path, address: &str) -> Self {
+        let picture = first_picture(clip);
+        let listener = TcpListener::bind(address).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        listener.set_nonblocking(true).expect("it does not block");
+        let is_away = Arc::new(AtomicBool::new(false));
+        let ends = is_away.clone();
+        let clients = thread::spawn(move || {
+            while !ends.load(Ordering::Acquire) {
+                match listener.accept() {
+                    Ok((client, _)) => show(client, &picture, &ends),
+                    Err(_) => thread::sleep(FRAME),
+                }
+            }
+        });
+        Self {
+            address,
+            is_away,
+            clients: Some(clients),
+        }
+    }
+}
+
+impl Drop for HttpCamera {
+    fn drop(&mut self) {
+        self.is_away.store(true, Ordering::Release);
+        let _ = self.clients.take().map(JoinHandle::join);
+    }
+}
+
+/// Sends a picture to a client again and again, as long as it listens.
+fn show(mut client: TcpStream, picture: &[u8], ends: &AtomicBool) {
+    let head = "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=next\r\n\r\n";
+    let part = format!(
+        "--next\r\nContent-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n",
+        picture.len()
+    );
+    let part = [part.as_bytes(), picture, b"\r\n"].concat();
+    let mut sent = client.set_nonblocking(false);
+    sent = sent.and_then(|()| client.write_all(head.as_bytes()));
+    while sent.is_ok() && !ends.load(Ordering::Acquire) {
+        sent = client.write_all(&part);
+        thread::sleep(FRAME);
+    }
+}
+
+/// The first picture of a clip as JPEG.
+fn first_picture(clip: &Path) -> Vec<u8> {
+    let pipeline = gst::parse::launch(&format!(
+        "filesrc location=\"{}\" ! decodebin ! videoconvert ! jpegenc ! appsink name=out",
+        clip.display()
+    ));
+    let pipeline = pipeline.expect("a pipeline").downcast::<gst::Pipeline>();
+    let pipeline = pipeline.expect("of several elements");
+    let out = pipeline.by_name("out").expect("the sink");
+    let out = out.downcast::<gst_app::AppSink>().expect("an appsink");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let sample = out.pull_sample().expect("a picture");
+    pipeline.set_state(gst::State::Null).expect("it stops");
+    let map = sample.buffer().expect("a picture").map_readable();
+    map.expect("bytes").to_vec()
+}
+
+#[test]
+fn a_camera_over_http_that_was_away_is_shown_again() {
+    let (Some(files), Some(desktop)) = (Files::find(), Desktop::start()) else {
+        return;
+    };
+    let camera = HttpCamera::start(&files.clip, "127.0.0.1:0");
+    let address = camera.address;
+    let url = format!("http://{address}/video");
+    let mut preview = Preview::start(files.given_to(Tool::new(PREVIEW)), &desktop, &[&url]);
+    preview.wait_for_engine("mediapipe");
+    drop(camera);
+    preview.wait_for("waiting for the camera…: ");
+    let _camera = HttpCamera::start(&files.clip, &address.to_string());
+    let returned = Instant::now();
+    preview.wait_for("the camera is back");
+    let time = returned.elapsed();
+    eprintln!("back after {time:?}");
+    assert!(time < BACK, "{time:?}");
+    preview.press("q");
+    assert!(preview.running.ends(PATIENCE), "it ends well");
 }
 
 fn json(path: &Path) -> serde_json::Value {

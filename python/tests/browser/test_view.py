@@ -61,20 +61,19 @@ const scale = Number(canvas.dataset.scale.split(",")[1]);
 const red = (x, y) => pixels[4 * (Math.round(top + y * scale) * width + Math.round(left + x * scale))];
 let number = 0;
 for (let bit = 0; bit < {BITS}; bit++) number += (red((bit + 0.5) * {BLOCK}, {BLOCK // 2}) > 128) << bit;
-const color = arguments[0];
-const isLine = (x, y) => {{
-  const at = 4 * (y * width + x);
-  return color.every((level, index) => Math.abs(pixels[at + index] - level) < 20);
-}};
-const columns = [], rows = [];
-for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) if (isLine(x, y)) {{
-  columns[x] = (columns[x] ?? 0) + 1;
-  rows[y] = (rows[y] ?? 0) + 1;
+const [r, g, b] = arguments[0];
+const isNear = (at, level) => Math.abs(pixels[at] - level) < 20;
+const columns = new Uint32Array(width), rows = new Uint32Array(height);
+for (let y = 0, at = 0; y < height; y++) for (let x = 0; x < width; x++, at += 4) {{
+  if (isNear(at, r) && isNear(at + 1, g) && isNear(at + 2, b)) {{
+    columns[x]++;
+    rows[y]++;
+  }}
 }}
 // Lines have many pixels, the sides of other lines few.
 const middles = (counts, corner) => {{
-  const most = Math.max(...Object.values(counts));
-  const places = Object.keys(counts).map(Number).filter((place) => counts[place] > most / 2);
+  const most = Math.max(...counts);
+  const places = [...counts.keys()].filter((place) => counts[place] > most / 2);
   const near = places.filter((place) => place < places[0] + 20);
   const far = places.filter((place) => place >= places[0] + 20);
   return [near, far].map((line) => ((line[0] + line[line.length - 1] + 1) / 2 - corner) / scale);

@@ -110,16 +110,18 @@ fn turn(a: Point, b: Point, c: Point) -> f32 {
     (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
 }
 
+/// Returns true if a point is in a convex outline.
+#[cfg(test)]
+pub(super) fn contains(outline: &[Point], point: Point) -> bool {
+    let next = outline.iter().cycle().skip(1);
+    let mut turns = std::iter::zip(outline, next).map(|(a, b)| turn(*a, *b, point));
+    turns.all(|turn| turn >= -1e-3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observation::Landmark;
-
-    fn contains(outline: &[Point], point: Point) -> bool {
-        let next = outline.iter().cycle().skip(1);
-        let mut turns = std::iter::zip(outline, next).map(|(a, b)| turn(*a, *b, point));
-        turns.all(|turn| turn >= -1e-3)
-    }
 
     fn face() -> Observation {
         Observation::from_bbox(Rect::new(100.0, 50.0, 60.0, 80.0))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::outline::contains;
 use super::*;
 use crate::geometry::Rect;
 use crate::observation::Origin;
@@ -456,19 +457,6 @@ impl Person {
     }
 }
 
-/// Returns true if a point is in a convex polygon, whose corners may go around in either direction.
-fn is_in(point: Point, outline: &[Point]) -> bool {
-    let next = outline.iter().cycle().skip(1);
-    let sides = outline.iter().zip(next).map(|(from, to)| {
-        (to.x - from.x) * (point.y - from.y) - (to.y - from.y) * (point.x - from.x)
-    });
-    let [mut left, mut right] = [true, true];
-    for side in sides {
-        (left, right) = (left && side >= -1e-3, right && side <= 1e-3);
-    }
-    left || right
-}
-
 /// People who walk, turn, are lost and found again, and change their ids, at any rate of frames, while
 /// the stream restarts and is scaled.
 #[test]
@@ -535,7 +523,7 @@ fn nobody_who_was_seen_within_the_hold_is_visible() {
             };
             for person in people.iter().filter(|it| it.unseen < 0.99 * settings.hold) {
                 for point in person.points() {
-                    let is_covered = regions.iter().any(|it| is_in(point, &it.outline));
+                    let is_covered = regions.iter().any(|it| contains(&it.outline, point));
                     assert!(
                         is_covered,
                         "seed {seed}, frame {frame}, {:.2} s after {}",
