@@ -202,9 +202,9 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 
 test-view: test-packages ## Test the pages of `facetrack view` in Chromium and Firefox (Debian, 0.7 GB)
 	scripts/system-packages.sh chromium chromium-driver firefox-esr
-	cargo build --locked --workspace $(FEATURES)
+	cargo test --locked --workspace $(FEATURES) --no-run
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
-	ln -sf ../libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
+	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
 	eval "$$($(TARGET)/debug/facetrack env)" && PATH=$$(scripts/cargo-tool.sh geckodriver 0.37.1):$$PATH \

@@ -71,7 +71,10 @@ fn copies_have_all_frames_and_the_sound() {
     fs::create_dir(&input).expect("a folder");
     // Times of B-frames, uneven times, odd sizes, sound that MP4 cannot hold, an edit list, a rotation.
     for (name, options) in [
-        ("a.mp4", "-c:v libx264 -bf 3 -c:a aac"),
+        (
+            "a.mp4",
+            "-c:v libx264 -bf 3 -c:a aac -metadata:s:v title=52.5",
+        ),
         ("b.mov", "-c:v libx264 -c:a pcm_s16le"),
         ("c.webm", "-c:v libvpx -deadline realtime -c:a libopus"),
         ("d.ts", "-c:v mpeg2video -c:a mp2"),
@@ -82,7 +85,7 @@ fn copies_have_all_frames_and_the_sound() {
         ),
         (
             "g.mkv",
-            "-vf crop=319:179 -c:v libx264 -pix_fmt yuv444p -c:a flac",
+            "-vf crop=319:179 -c:v libx264 -pix_fmt yuv444p -c:a flac -metadata:s:v ARTIST=52.5",
         ),
         ("h.mp4", "-c:v libx264 -c:a aac -metadata:s:v rotate=90"),
         ("i.ts", "-c:v libx264 -c:a aac"),
@@ -190,6 +193,56 @@ fn subtitles_and_all_sounds_are_kept_and_another_video_is_named() {
     }
 }
 
+/// Times of the packets of sound, s.
+fn sound_times(path: &Path) -> Vec<f64> {
+    let shown = "-v error -select_streams a -show_entries packet=pts_time -of csv=p=0";
+    let output = Command::new("ffprobe")
+        .args(shown.split(' '))
+        .arg(path)
+        .output();
+    let text = String::from_utf8_lossy(&output.expect("ffprobe").stdout).into_owned();
+    let times = text.lines().map(|it| it.trim_matches(','));
+    times
+        .filter(|it| !it.is_empty())
+        .map(|it| it.parse().expect("a time"))
+        .collect()
+}
+
+#[test]
+fn sound_keeps_its_times_and_headers_with_texts_are_refused() {
+    if !has_ffmpeg() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let gap = "-filter:a aselect=lt(t\\,0.5)+gt(t\\,1.2) -c:v libx264";
+    for (name, delay, options) in [
+        (
+            "vorbis.webm",
+            "0.4",
+            "-c:v libvpx -deadline realtime -c:a libvorbis",
+        ),
+        ("vorbis.mkv", "0", &*format!("{gap} -c:a libvorbis")),
+        ("flac.mkv", "0", &*format!("{gap} -c:a flac")),
+    ] {
+        let inputs =
+            format!("-f lavfi -i testsrc=s=320x180:r=25 -itsoffset {delay} -f lavfi -i sine");
+        ffmpeg(&format!("{inputs} -t 2 {options}"), &at(name));
+        let copy = format!("{name}-copy.mkv");
+        blur(folder.path(), &format!("{name} {copy} {NOTHING}")).exits(0);
+        let [times, copied] = [name, &*copy].map(|name| sound_times(&at(name)));
+        assert_eq!(times.len(), copied.len(), "{name}");
+        let mut pairs = std::iter::zip(&times, &copied);
+        assert!(
+            pairs.all(|(a, b)| (a - b).abs() < 0.002),
+            "{name}: {times:?} {copied:?}"
+        );
+    }
+    video(&at("speex.mkv"), "-c:v libx264 -ar 16000 -c:a libspeex");
+    let text = blur(folder.path(), &format!("speex.mkv out.mkv {NOTHING}")).exits(1);
+    assert!(text.contains("may have texts and pictures"), "{text}");
+}
+
 /// The end of the sound is behind the end of the video in the file.
 #[test]
 fn a_trimmed_video_keeps_its_sound() {
@@ -235,7 +288,7 @@ fn a_face_that_is_left_is_reported() {
     assert!(text.contains("no face found in 1 video"), "{text}");
     command(folder.path(), "blur", "clip.mp4 out.mp4 --check-only").exits(0);
     // The covered faces are still recognised.
-    let weak = "--cover cells=16 --cover mode=blur --cover margin=0 --check-engine opencv-yunet";
+    let weak = "--engine mediapipe --cover cells=16 --cover mode=blur --cover margin=0 --check-engine opencv-yunet";
     let text = command(folder.path(), "blur", &format!("clip.mp4 weak.mp4 {weak}")).exits(1);
     assert!(text.contains("FACE ON COVER: "), "{text}");
 }

@@ -73,6 +73,9 @@ pub(crate) struct BlurArguments {
 /// Returns an error if an argument is invalid, or a file cannot be written.
 pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = run::stop_on_signals()?;
+    if !arguments.check_only {
+        check::engine(arguments.check_engine.as_deref(), &arguments.engine)?;
+    }
     let places = Places::of(arguments)?;
     // An invalid setting ends the command before hours of tracking.
     let copies = Copies::begin(arguments, &places, &stop)?;
@@ -111,7 +114,7 @@ pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>>
     // Copies that are only checked may be of other records.
     let mut results = videos.iter().filter_map(|video| video.result.as_ref().ok());
     let finder = results.next().map_or(&arguments.engine, |it| &it.engine);
-    let engine = check::engine(arguments.check_engine.as_deref(), finder);
+    let engine = check::engine(arguments.check_engine.as_deref(), finder)?;
     output::print_line(format_args!("Checking the copies ({engine})"))?;
     let status = check_copies(&places, &engine, arguments, &stop, &mut reports)?;
     if !SETTLED.contains(&status) {

@@ -959,6 +959,7 @@ fn show(mut client: TcpStream, picture: &[u8], ends: &AtomicBool) {
 
 /// The first picture of a clip as JPEG.
 fn first_picture(clip: &Path) -> Vec<u8> {
+    common::init();
     let pipeline = gst::parse::launch(&format!(
         "filesrc location=\"{}\" ! decodebin ! videoconvert ! jpegenc ! appsink name=out",
         clip.display()

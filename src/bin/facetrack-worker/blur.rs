@@ -3,6 +3,7 @@
 //! they are.
 
 mod covers;
+mod headers;
 mod other_streams;
 
 use std::collections::VecDeque;
@@ -49,6 +50,9 @@ const ENCODERS: [(&str, &str, &str); 2] = [
 
 /// The remedy if there is none.
 const NO_ENCODER: &str = "no encoder for H.264 is installed. Install gstreamer1.0-plugins-ugly, which has x264enc, or gstreamer1.0-plugins-bad, which has openh264enc";
+
+/// The reason and the remedy if the frames are not those of the record.
+const CHANGES: &str = "the size or the times of the frames change within the video, as in files that were joined. Convert it first: ffmpeg -i IN CONVERTED.mkv";
 
 /// Frames that players decode: two by two pixels share a colour, so sizes are even.
 const PLAYABLE: &str = "videoconvert ! videoscale \
@@ -180,6 +184,7 @@ impl Copy {
         branch::keep_last_frames(&decoder, facetrack_jobs::Segment::default(), &movie);
         let frames = Arc::new(AtomicU64::new(0));
         let output = blur.static_pad("src").ok_or("facetrackblur has no pad")?;
+        remove_stream_tags(&output);
         let times = Arc::new(Mutex::new(Times::default()));
         let covers = Arc::new(Mutex::new(Covers::new(File::create(&job.covers)?)));
         let clock = branch::video_clock(movie);
@@ -269,7 +274,7 @@ impl Copy {
     fn on_message(&self, message: &gst::Message) -> Option<Outcome> {
         match message.view() {
             gst::MessageView::Eos(_) => Some(self.outcome()),
-            gst::MessageView::Error(error) => Some(ending::of_error(error, None)),
+            gst::MessageView::Error(error) => Some(of_error(error)),
             gst::MessageView::Warning(warning) if message.src() == Some(self.blur.upcast_ref()) => {
                 eprintln!("{}", Line(warning.error().message()));
                 None
@@ -299,6 +304,15 @@ impl Copy {
             duration: duration.map(gst::ClockTime::seconds_f64),
         }
     }
+}
+
+/// The outcome of a copy that ended with an error. Its record is of its video, so a difference means that
+/// the video changes.
+fn of_error(error: &gst::message::Error) -> Outcome {
+    if error.error().message().contains("on-mismatch") {
+        return Outcome::without_record(Status::Failed, CHANGES);
+    }
+    ending::of_error(error, None)
 }
 
 /// The muxer of a container.
@@ -350,6 +364,20 @@ fn follow_frames(
             return gst::PadProbeReturn::Drop;
         };
         follow(pad, buffer, time);
+        gst::PadProbeReturn::Ok
+    });
+}
+
+/// Removes what the file says about its video stream alone: titles, comments and names. The event stays,
+/// because GStreamer sends a sticky one again until it arrives.
+fn remove_stream_tags(pad: &gst::Pad) {
+    pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |_, info| {
+        if let Some(gst::PadProbeData::Event(event)) = &mut info.data
+            && let gst::EventView::Tag(tags) = event.view()
+            && tags.tag().scope() == gst::TagScope::Stream
+        {
+            *event = gst::event::Tag::new(gst::TagList::new());
+        }
         gst::PadProbeReturn::Ok
     });
 }

@@ -73,15 +73,23 @@ pub(super) fn options(engine: &str) -> Vec<(String, String)> {
 
 /// The engine that checks copies: the one that was asked for, or the best one that is there and is not
 /// `finder`, which found the faces.
-pub(super) fn engine(wanted: Option<&str>, finder: &str) -> String {
+///
+/// # Errors
+/// Returns an error if `finder` was asked for.
+pub(super) fn engine(wanted: Option<&str>, finder: &str) -> Result<String, String> {
     if let Some(engine) = wanted {
-        return engine.to_owned();
+        return match engine == finder {
+            true => Err(format!(
+                "{engine} has found the faces, so it cannot check the copies. Name another engine with --check-engine"
+            )),
+            false => Ok(engine.to_owned()),
+        };
     }
     let has_best = places::search_paths().pack(None).is_ok();
     let there = CHECKERS[usize::from(!has_best)..].iter();
     let mut others = there.map(|(name, _)| *name);
     let found = others.find(|name| *name != finder);
-    found.unwrap_or(FINDER).to_owned()
+    Ok(found.unwrap_or(FINDER).to_owned())
 }
 
 /// Compares the faces that were found in a copy with the areas that are covered by its note. `record` is

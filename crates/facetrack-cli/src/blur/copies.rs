@@ -33,7 +33,7 @@ const POLL: Duration = Duration::from_millis(200);
 const MAX_LINE: u64 = 1 << 20;
 
 /// Version of what a copy depends on besides its record and the settings.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Brings copies up to date.
 pub(super) struct Copies<'a> {
@@ -98,6 +98,9 @@ impl<'a> Copies<'a> {
     /// another file.
     pub(super) fn bring(&self, video: &TrackedVideo) -> Result<Option<String>, Box<dyn Error>> {
         let result = video.result.as_ref().map_err(Clone::clone)?;
+        if !video.is_whole {
+            return Err("videos are copied as a whole. Remove `start` and `stop` from its row in the list, and cut the copy".into());
+        }
         let copy = self.places.copy(&video.id, &video.path);
         let note = self.places.note(&video.id);
         let before = Note::read(&note);

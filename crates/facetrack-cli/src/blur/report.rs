@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use facetrack::findings::{Finding, FindingKind, Findings};
+use facetrack::printable::Line;
 use facetrack::report::SearchExtent;
 use serde_json::{Value as Json, json};
 
@@ -198,9 +199,9 @@ impl VideoReport {
 
     /// The lines for a terminal.
     fn text(&self, text: &mut String) {
-        let copy = self.copy.display();
+        let copy = Line(self.copy.display());
         if let Some(failure) = &self.failure {
-            let _ = writeln!(text, "{copy}: failed: {failure}");
+            let _ = writeln!(text, "{copy}: failed: {}", Line(failure));
             return;
         }
         let [covered, kept] = self.faces();
@@ -212,7 +213,7 @@ impl VideoReport {
             kept => writeln!(text, ", {kept} kept visible"),
         };
         for note in &self.notes {
-            let _ = writeln!(text, "  note: {note}");
+            let _ = writeln!(text, "  note: {}", Line(note));
         }
         for range in &self.check.found.list {
             let what = match range.what {
@@ -228,7 +229,7 @@ impl VideoReport {
         }
         for finding in &self.doubtful {
             let time = clock(finding.first.time.as_secs_f64());
-            let _ = writeln!(text, "  look at {time}: {}", finding.text);
+            let _ = writeln!(text, "  look at {time}: {}", Line(&finding.text));
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct TrackedVideo {
     pub id: String,
     pub path: PathBuf,
     pub record: PathBuf,
+    /// True unless only a part of it is tracked.
+    pub is_whole: bool,
     /// The result, or the reason why there is none.
     pub result: Result<TrackingResult, String>,
 }
@@ -93,6 +95,7 @@ impl Video {
             id: self.id.clone(),
             path: self.path.clone(),
             record: self.record.clone(),
+            is_whole: self.segment.is_whole(),
             result: status.map(|status| TrackingResult {
                 key: status.key,
                 engine: status.engine,

@@ -4,21 +4,38 @@
 use gst::glib;
 use gst::prelude::*;
 
+use super::headers;
 use crate::playback::make;
 
-/// Elements that prepare encoded sound for a muxer, by the type of the stream and its version. The headers
-/// of Vorbis and FLAC can have texts and pictures, so these elements replace them.
-const PARSERS: [(&str, Option<i32>, &str); 9] = [
-    ("audio/mpeg", Some(1), "mpegaudioparse"),
-    ("audio/mpeg", Some(2), "aacparse"),
-    ("audio/mpeg", Some(4), "aacparse"),
-    ("audio/x-ac3", None, "ac3parse"),
-    ("audio/x-eac3", None, "ac3parse"),
-    ("audio/x-dts", None, "dcaparse"),
-    ("audio/x-flac", None, "flacparse ! flacdec ! flacenc"),
-    ("audio/x-vorbis", None, "vorbistag"),
-    ("audio/x-opus", None, "opusparse"),
+/// Sound that is copied, by the type of the stream and its version, and the parser that prepares it for a
+/// muxer, where one is needed. Sound of any other type may have texts and pictures in its headers.
+const SOUNDS: [(&str, Option<i32>, Option<&str>); 18] = [
+    ("audio/mpeg", Some(1), Some("mpegaudioparse")),
+    ("audio/mpeg", Some(2), Some("aacparse")),
+    ("audio/mpeg", Some(4), Some("aacparse")),
+    ("audio/x-ac3", None, Some("ac3parse")),
+    ("audio/x-eac3", None, Some("ac3parse")),
+    ("audio/x-dts", None, Some("dcaparse")),
+    ("audio/x-flac", None, Some("flacparse")),
+    ("audio/x-vorbis", None, None),
+    ("audio/x-opus", None, Some("opusparse")),
+    ("audio/x-raw", None, None),
+    ("audio/x-alaw", None, None),
+    ("audio/x-mulaw", None, None),
+    ("audio/x-adpcm", None, None),
+    ("audio/x-alac", None, None),
+    ("audio/x-tta", None, None),
+    ("audio/x-wma", None, None),
+    ("audio/AMR", None, None),
+    ("audio/AMR-WB", None, None),
 ];
+
+/// Sound whose headers have texts and pictures, which are removed.
+const WITH_TEXTS: [&str; 2] = ["audio/x-flac", "audio/x-vorbis"];
+
+/// Remedies if a container cannot hold a stream.
+const OTHER_CONTAINER: &str = "Give the output the suffix .mkv";
+const OTHER_CODEC: &str = "Convert the sound first: ffmpeg -i IN -c copy -c:a aac CONVERTED.mkv";
 
 /// Bytes of other streams that wait for the encoder. Our choice: hours of sound.
 const WAITING: u32 = 256 << 20;
@@ -69,31 +86,36 @@ pub(super) fn copy(
     queue.set_property("max-size-time", 0u64);
     let mut elements = vec![queue];
     let failed = |error: glib::BoolError| error.to_string();
-    if let Some(parser) = parser(&caps) {
-        let parser = gst::parse::bin_from_description(parser, true);
-        let parser = parser.map_err(|error| error.to_string())?;
-        // Texts in the headers are not kept.
-        let setters = parser.iterate_all_by_interface(gst::TagSetter::static_type());
-        for setter in setters.into_iter().flatten() {
-            let setter = setter.dynamic_cast_ref::<gst::TagSetter>();
-            setter.inspect(|it| it.set_tag_merge_mode(gst::TagMergeMode::KeepAll));
+    if name != TEXT {
+        let parser = parser(&caps).ok_or_else(|| {
+            format!("the headers of {name} may have texts and pictures. {OTHER_CODEC}")
+        })?;
+        if let Some(parser) = parser {
+            elements.push(make(parser)?);
+            caps = parsed(&caps);
         }
-        elements.push(parser.upcast());
-        caps = parsed(&caps);
     }
     pipeline.add_many(&elements).map_err(failed)?;
     gst::Element::link_many(&elements).map_err(failed)?;
     let ends = elements.first().zip(elements.last());
     let ends = ends.and_then(|(first, last)| first.static_pad("sink").zip(last.static_pad("src")));
     let (input, output) = ends.ok_or("a queue has no pads")?;
+    if WITH_TEXTS.contains(&name.as_str()) {
+        headers::remove_texts(&output);
+    }
     if is_cut(&name, muxer) {
         return Err(format!(
-            "in this container, some players leave out the beginning of {name}. Give the output the suffix .mkv"
+            "in this container, some players leave out the beginning of {name}. {OTHER_CONTAINER}"
         ));
     }
     let free = muxer.compatible_pad(&output, Some(&caps));
     let free = free.ok_or_else(|| {
-        format!("the container cannot hold {name}. Give the output the suffix .mkv")
+        let remedy = if is_matroska(muxer) {
+            OTHER_CODEC
+        } else {
+            OTHER_CONTAINER
+        };
+        format!("the container cannot hold {name}. {remedy}")
     })?;
     output.link(&free).map_err(|error| error.to_string())?;
     for element in &elements {
@@ -107,16 +129,20 @@ pub(super) fn copy(
 /// Returns true if a muxer writes a stream whose beginning some players leave out: mp4mux and qtmux of
 /// GStreamer 1.22 do with Opus.
 fn is_cut(name: &str, muxer: &gst::Element) -> bool {
-    let factory = muxer.factory().map(|factory| factory.name());
-    name == "audio/x-opus" && factory.as_deref() != Some("matroskamux")
+    name == "audio/x-opus" && !is_matroska(muxer)
 }
 
-/// The description of the elements that prepare encoded sound for a muxer, if it needs some.
-fn parser(caps: &gst::CapsRef) -> Option<&'static str> {
+fn is_matroska(muxer: &gst::Element) -> bool {
+    let factory = muxer.factory().map(|factory| factory.name());
+    factory.as_deref() == Some("matroskamux")
+}
+
+/// The parser of encoded sound, if it needs one; `None` if the sound is not copied.
+fn parser(caps: &gst::CapsRef) -> Option<Option<&'static str>> {
     let stream = caps.structure(0)?;
     let version = stream.get("mpegversion").ok();
-    let mut parsers = PARSERS.iter();
-    let found = parsers
+    let mut sounds = SOUNDS.iter();
+    let found = sounds
         .find(|(name, of, _)| stream.has_name(name) && of.is_none_or(|of| Some(of) == version));
     found.map(|(.., parser)| *parser)
 }
@@ -203,17 +229,26 @@ fn remove_markup(pad: &gst::Pad) {
 
 fn without_markup(markup: &str) -> String {
     let mut text = String::new();
-    let mut is_tag = false;
-    for letter in markup.chars() {
-        match letter {
-            '<' => is_tag = true,
-            '>' if is_tag => is_tag = false,
-            _ if !is_tag => text.push(letter),
-            _ => (),
-        }
+    let mut rest = markup;
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        rest = match after.split_once('>') {
+            Some((tag, after)) if is_tag(tag) => after,
+            _ => {
+                text.push('<');
+                after
+            }
+        };
     }
+    text.push_str(rest);
     let entities = ENTITIES.iter();
     entities.fold(text, |text, (entity, letter)| text.replace(entity, letter))
+}
+
+/// Returns true for what is between angle brackets in markup.
+fn is_tag(text: &str) -> bool {
+    let name = text.strip_prefix('/').unwrap_or(text);
+    name.starts_with(|it: char| it.is_ascii_alphabetic()) && !name.contains('<')
 }
 
 #[cfg(test)]
@@ -222,7 +257,15 @@ mod tests {
 
     #[test]
     fn markup_is_removed() {
-        let text = without_markup("<i>Bob &amp; <b>Al</b></i>: 1 &lt; 2 &amp;lt;\n");
-        assert_eq!(text, "Bob & Al: 1 < 2 &lt;\n");
+        for (markup, want) in [
+            (
+                "<i>Bob &amp; <b>Al</b></i>: 1 &lt; 2 &amp;lt;\n",
+                "Bob & Al: 1 < 2 &lt;\n",
+            ),
+            ("a < b and <i>x</i> ok 1 < 2", "a < b and x ok 1 < 2"),
+            ("<font color=\"red\">I <3 you</font>", "I <3 you"),
+        ] {
+            assert_eq!(without_markup(markup), want);
+        }
     }
 }
