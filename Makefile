@@ -200,15 +200,17 @@ test-blender: test-packages ## Animate a mesh in Blender from a tracked clip (De
 	$(TARGET)/debug/facetrack fetch
 	eval "$$($(TARGET)/debug/facetrack env)" && scripts/python.sh tests pytest -q python/tests/blender
 
-test-view: test-packages ## Test the pages of `facetrack view` in Chromium and Firefox (Debian, 0.7 GB)
-	scripts/system-packages.sh chromium chromium-driver firefox-esr
+BROWSERS = chromium firefox
+
+test-view: test-packages ## Test the pages of `facetrack view` in Chromium and Firefox, or BROWSERS (Debian, 0.7 GB)
+	scripts/system-packages.sh $(patsubst firefox,firefox-esr,$(patsubst chromium,chromium chromium-driver,$(BROWSERS)))
 	cargo test --locked --workspace $(FEATURES) --no-run
 	mkdir -p $(TARGET)/debug/gstreamer-1.0
 	ln -sf ../deps/libgstfacetrack.so $(TARGET)/debug/gstreamer-1.0/libgstfacetrack.so
 	$(TARGET)/debug/facetrack fetch
 	$(TARGET)/debug/facetrack fetch pictures
-	eval "$$($(TARGET)/debug/facetrack env)" && PATH=$$(scripts/cargo-tool.sh geckodriver 0.37.1):$$PATH \
-		scripts/python.sh tests pytest -q python/tests/browser
+	eval "$$($(TARGET)/debug/facetrack env)" && PATH=$(if $(findstring firefox,$(BROWSERS)),$$(scripts/cargo-tool.sh geckodriver 0.37.1):)$$PATH \
+		BROWSERS='$(BROWSERS)' scripts/python.sh tests pytest -q python/tests/browser
 
 ##@ Release
 

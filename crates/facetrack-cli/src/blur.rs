@@ -73,18 +73,27 @@ pub(crate) struct BlurArguments {
 /// Returns an error if an argument is invalid, or a file cannot be written.
 pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>> {
     let stop = run::stop_on_signals()?;
-    if !arguments.check_only {
-        check::engine(arguments.check_engine.as_deref(), &arguments.engine)?;
-    }
+    let wanted = arguments.check_engine.as_deref();
     let places = Places::of(arguments)?;
     // An invalid setting ends the command before hours of tracking.
     let copies = Copies::begin(arguments, &places, &stop)?;
     let _claim = places.claim(!arguments.check_only)?;
+    let tracking = places.tracking(arguments);
+    let recorded = arguments.check_only.then(|| run::recorded(&tracking));
+    let recorded = recorded.transpose()?;
+    // Copies that are only checked may be of other records.
+    let results = recorded.iter().flatten().flat_map(|it| &it.result);
+    let mut finders: Vec<_> = results.map(|it| it.engine.as_str()).collect();
+    if recorded.is_none() {
+        finders.push(&arguments.engine);
+    }
+    for finder in finders {
+        check::engine(wanted, finder)?;
+    }
     // If this command ends early, nobody should take an earlier report for its own.
     remove_if_there(&places.report()).map_err(StoreError::at(&places.report()))?;
-    let tracking = places.tracking(arguments);
-    let videos = if arguments.check_only {
-        run::recorded(&tracking)?
+    let videos = if let Some(videos) = recorded {
+        videos
     } else {
         output::print_line(format_args!("Finding faces ({})", arguments.engine))?;
         let (status, videos) = run::track(&tracking, &stop)?;
@@ -111,10 +120,9 @@ pub(crate) fn run(arguments: &BlurArguments) -> Result<ExitCode, Box<dyn Error>>
         }
     }
     drop(copies);
-    // Copies that are only checked may be of other records.
     let mut results = videos.iter().filter_map(|video| video.result.as_ref().ok());
     let finder = results.next().map_or(&arguments.engine, |it| &it.engine);
-    let engine = check::engine(arguments.check_engine.as_deref(), finder)?;
+    let engine = check::engine(wanted, finder)?;
     output::print_line(format_args!("Checking the copies ({engine})"))?;
     let status = check_copies(&places, &engine, arguments, &stop, &mut reports)?;
     if !SETTLED.contains(&status) {

@@ -950,6 +950,7 @@ fn show(mut client: TcpStream, picture: &[u8], ends: &AtomicBool) {
     );
     let part = [part.as_bytes(), picture, b"\r\n"].concat();
     let mut sent = client.set_nonblocking(false);
+    sent = sent.and_then(|()| client.set_write_timeout(Some(PATIENCE)));
     sent = sent.and_then(|()| client.write_all(head.as_bytes()));
     while sent.is_ok() && !ends.load(Ordering::Acquire) {
         sent = client.write_all(&part);

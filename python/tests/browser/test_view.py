@@ -149,7 +149,7 @@ def firefox() -> Any:
     return webdriver.Firefox(options=options, service=webdriver.FirefoxService(shutil.which("geckodriver")))
 
 
-@pytest.fixture(scope="module", params=["chromium", "firefox"])
+@pytest.fixture(scope="module", params=os.environ.get("BROWSERS", "chromium firefox").split())
 def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     browser = Browser(request.param)
     browser.resize(1280, 720)

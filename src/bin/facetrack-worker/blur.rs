@@ -52,7 +52,7 @@ const ENCODERS: [(&str, &str, &str); 2] = [
 const NO_ENCODER: &str = "no encoder for H.264 is installed. Install gstreamer1.0-plugins-ugly, which has x264enc, or gstreamer1.0-plugins-bad, which has openh264enc";
 
 /// The reason and the remedy if the frames are not those of the record.
-const CHANGES: &str = "the size or the times of the frames change within the video, as in files that were joined. Convert it first: ffmpeg -i IN CONVERTED.mkv";
+const CHANGES: &str = "the frames are not those that were tracked: their size or times change, as in files that were joined. Convert the video first: ffmpeg -i IN CONVERTED.mkv";
 
 /// Frames that players decode: two by two pixels share a colour, so sizes are even.
 const PLAYABLE: &str = "videoconvert ! videoscale \
@@ -274,13 +274,22 @@ impl Copy {
     fn on_message(&self, message: &gst::Message) -> Option<Outcome> {
         match message.view() {
             gst::MessageView::Eos(_) => Some(self.outcome()),
-            gst::MessageView::Error(error) => Some(of_error(error)),
+            gst::MessageView::Error(error) if self.is_changed(error) => {
+                Some(Outcome::without_record(Status::Failed, CHANGES))
+            }
+            gst::MessageView::Error(error) => Some(ending::of_error(error, None)),
             gst::MessageView::Warning(warning) if message.src() == Some(self.blur.upcast_ref()) => {
                 eprintln!("{}", Line(warning.error().message()));
                 None
             }
             _ => None,
         }
+    }
+
+    /// Returns true for the error of facetrackblur that the record is not of these frames.
+    fn is_changed(&self, error: &gst::message::Error) -> bool {
+        let is_of_blur = error.src() == Some(self.blur.upcast_ref());
+        is_of_blur && error.error().message().contains("on-mismatch")
     }
 
     fn outcome(&self) -> Outcome {
@@ -304,15 +313,6 @@ impl Copy {
             duration: duration.map(gst::ClockTime::seconds_f64),
         }
     }
-}
-
-/// The outcome of a copy that ended with an error. Its record is of its video, so a difference means that
-/// the video changes.
-fn of_error(error: &gst::message::Error) -> Outcome {
-    if error.error().message().contains("on-mismatch") {
-        return Outcome::without_record(Status::Failed, CHANGES);
-    }
-    ending::of_error(error, None)
 }
 
 /// The muxer of a container.

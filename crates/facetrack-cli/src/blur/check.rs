@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use facetrack::engine::EngineKind;
 use facetrack::geometry::Rect;
 use facetrack::redaction::search_of;
 use facetrack::report::{FrameReport, SearchExtent};
@@ -71,24 +72,39 @@ pub(super) fn options(engine: &str) -> Vec<(String, String)> {
     owned.collect()
 }
 
-/// The engine that checks copies: the one that was asked for, or the best one that is there and is not
-/// `finder`, which found the faces.
+/// The name of an engine, which users may write in other ways.
+fn name_of(engine: &str) -> String {
+    let kind = engine.parse::<EngineKind>();
+    kind.map_or_else(|_| engine.to_owned(), |kind| kind.name().to_owned())
+}
+
+/// The engine whose detector finds the faces of an engine.
+fn detector(engine: &str) -> String {
+    let name = name_of(engine);
+    match name.as_str() {
+        "opencv-yunet-pyfeat" | "eos" => FINDER.to_owned(),
+        _ => name,
+    }
+}
+
+/// The engine that checks copies: the one that was asked for, or the best one that is there and has
+/// another detector than `finder`, which found the faces.
 ///
 /// # Errors
-/// Returns an error if `finder` was asked for.
+/// Returns an error if one with the detector of `finder` was asked for.
 pub(super) fn engine(wanted: Option<&str>, finder: &str) -> Result<String, String> {
     if let Some(engine) = wanted {
-        return match engine == finder {
+        return match detector(engine) == detector(finder) {
             true => Err(format!(
-                "{engine} has found the faces, so it cannot check the copies. Name another engine with --check-engine"
+                "{engine} looks for faces as {finder} does, which has found them. Name another engine with --check-engine"
             )),
-            false => Ok(engine.to_owned()),
+            false => Ok(name_of(engine)),
         };
     }
     let has_best = places::search_paths().pack(None).is_ok();
     let there = CHECKERS[usize::from(!has_best)..].iter();
     let mut others = there.map(|(name, _)| *name);
-    let found = others.find(|name| *name != finder);
+    let found = others.find(|name| *name != detector(finder));
     Ok(found.unwrap_or(FINDER).to_owned())
 }
 
@@ -216,6 +232,22 @@ fn fractions(report: &FrameReport) -> Vec<Rect> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_does_not_check_its_own_detector() {
+        for (wanted, finder, want) in [
+            ("opencv-yunet", "opencv-yunet", None),
+            ("OpenCV_YuNet", "opencv-yunet", None),
+            ("eos", "opencv-yunet", None),
+            ("opencv-yunet", "opencv-yunet-pyfeat", None),
+            ("MediaPipe", "opencv-yunet", Some("mediapipe")),
+            ("opencv-haar", "scripted", Some("opencv-haar")),
+        ] {
+            let found = engine(Some(wanted), finder).ok();
+            assert_eq!(found.as_deref(), want, "{wanted} {finder}");
+        }
+        assert_ne!(engine(None, "opencv-yunet-pyfeat").as_deref(), Ok(FINDER));
+    }
 
     #[test]
     fn faces_are_judged_by_what_is_covered_in_their_frame() {

@@ -99,7 +99,7 @@ impl<'a> Copies<'a> {
     pub(super) fn bring(&self, video: &TrackedVideo) -> Result<Option<String>, Box<dyn Error>> {
         let result = video.result.as_ref().map_err(Clone::clone)?;
         if !video.is_whole {
-            return Err("videos are copied as a whole. Remove `start` and `stop` from its row in the list, and cut the copy".into());
+            return Err("videos are copied as a whole. Remove `start` and `stop` from its row in the list, and cut the finished copy".into());
         }
         let copy = self.places.copy(&video.id, &video.path);
         let note = self.places.note(&video.id);

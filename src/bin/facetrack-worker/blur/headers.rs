@@ -11,8 +11,8 @@ const HEADERS: &str = "streamheader";
 /// Source: Vorbis I specification, 5.2.1.
 const VORBIS_COMMENTS: &[u8] = b"\x03vorbis\0\0\0\0\0\0\0\0\x01";
 
-/// The last metadata block of FLAC, with comments but without any: type 4, size, lengths of vendor and
-/// list. Source: RFC 9639, 8.6.
+/// An empty comment block of FLAC, as the last metadata block: type 4, size, lengths of vendor and list.
+/// Source: RFC 9639, 8.6.
 const FLAC_COMMENTS: &[u8] = b"\x84\0\0\x08\0\0\0\0\0\0\0\0";
 
 /// In the first header of FLAC, the number of further ones, and the flag of the last block. Source: RFC
@@ -57,8 +57,10 @@ fn without_texts(caps: &gst::CapsRef) -> gst::Caps {
         };
         let headers = headers.iter().filter_map(|it| it.get::<gst::Buffer>().ok());
         let mut headers: Vec<_> = headers.collect();
-        if stream.has_name("audio/x-vorbis") && headers.len() > 1 {
-            headers[1] = gst::Buffer::from_slice(VORBIS_COMMENTS);
+        if stream.has_name("audio/x-vorbis") {
+            for header in headers.iter_mut().filter(|it| has_comments(it)) {
+                *header = gst::Buffer::from_slice(VORBIS_COMMENTS);
+            }
         } else if stream.has_name("audio/x-flac") {
             headers.truncate(1);
             headers = headers.iter().filter_map(first_of_flac).collect();
@@ -68,6 +70,12 @@ fn without_texts(caps: &gst::CapsRef) -> gst::Caps {
         stream.set(HEADERS, gst::Array::from_values(headers));
     }
     caps
+}
+
+/// Returns true for the header of Vorbis with comments.
+fn has_comments(header: &gst::BufferRef) -> bool {
+    let bytes = header.map_readable().ok();
+    bytes.is_some_and(|it| it.starts_with(b"\x03vorbis"))
 }
 
 /// The header of FLAC with the properties of the sound, which one other follows.

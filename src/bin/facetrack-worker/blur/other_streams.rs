@@ -8,7 +8,7 @@ use super::headers;
 use crate::playback::make;
 
 /// Sound that is copied, by the type of the stream and its version, and the parser that prepares it for a
-/// muxer, where one is needed. Sound of any other type may have texts and pictures in its headers.
+/// muxer, where one is needed. What the headers of other types contain is not checked, so they are refused.
 const SOUNDS: [(&str, Option<i32>, Option<&str>); 18] = [
     ("audio/mpeg", Some(1), Some("mpegaudioparse")),
     ("audio/mpeg", Some(2), Some("aacparse")),
@@ -35,7 +35,8 @@ const WITH_TEXTS: [&str; 2] = ["audio/x-flac", "audio/x-vorbis"];
 
 /// Remedies if a container cannot hold a stream.
 const OTHER_CONTAINER: &str = "Give the output the suffix .mkv";
-const OTHER_CODEC: &str = "Convert the sound first: ffmpeg -i IN -c copy -c:a aac CONVERTED.mkv";
+const OTHER_CODEC: &str =
+    "Convert the sound first: ffmpeg -i IN -map 0:v -map 0:a -c copy -c:a aac CONVERTED.mkv";
 
 /// Bytes of other streams that wait for the encoder. Our choice: hours of sound.
 const WAITING: u32 = 256 << 20;
@@ -88,7 +89,7 @@ pub(super) fn copy(
     let failed = |error: glib::BoolError| error.to_string();
     if name != TEXT {
         let parser = parser(&caps).ok_or_else(|| {
-            format!("the headers of {name} may have texts and pictures. {OTHER_CODEC}")
+            format!("{name} is not copied, because its headers may have texts and pictures. {OTHER_CODEC}")
         })?;
         if let Some(parser) = parser {
             elements.push(make(parser)?);
@@ -100,6 +101,8 @@ pub(super) fn copy(
     let ends = elements.first().zip(elements.last());
     let ends = ends.and_then(|(first, last)| first.static_pad("sink").zip(last.static_pad("src")));
     let (input, output) = ends.ok_or("a queue has no pads")?;
+    // A parser sends the texts of headers as tags, and a list of tracks as chapters.
+    keep_only_languages(&output);
     if WITH_TEXTS.contains(&name.as_str()) {
         headers::remove_texts(&output);
     }
