@@ -51,7 +51,7 @@ const ENCODERS: [(&str, &str, &str); 2] = [
 /// The remedy if there is none.
 const NO_ENCODER: &str = "no encoder for H.264 is installed. Install gstreamer1.0-plugins-ugly, which has x264enc, or gstreamer1.0-plugins-bad, which has openh264enc";
 
-/// The reason and the remedy if the frames are not those of the record.
+/// The message if the second pass decodes other frames than the first pass.
 const CHANGES: &str = "the frames are not those that were tracked: their size or times change, as in files that were joined. Convert the video first: ffmpeg -i IN CONVERTED.mkv";
 
 /// Frames that players decode: two by two pixels share a colour, so sizes are even.
@@ -368,8 +368,8 @@ fn follow_frames(
     });
 }
 
-/// Removes what the file says about its video stream alone: titles, comments and names. The event stays,
-/// because GStreamer sends a sticky one again until it arrives.
+/// Removes the tags of the video stream: titles, comments and names. Tags of the whole file stay. The event
+/// becomes empty, because GStreamer sends a dropped sticky event again with each buffer.
 fn remove_stream_tags(pad: &gst::Pad) {
     pad.add_probe(gst::PadProbeType::EVENT_DOWNSTREAM, |_, info| {
         if let Some(gst::PadProbeData::Event(event)) = &mut info.data

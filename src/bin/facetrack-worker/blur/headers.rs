@@ -32,7 +32,7 @@ pub(super) fn remove_texts(pad: &gst::Pad) {
             }
             gst::PadProbeReturn::Ok
         }
-        // The muxer writes those of the caps.
+        // The muxer writes the headers in the caps.
         Some(gst::PadProbeData::Buffer(buffer)) if is_header(buffer) => gst::PadProbeReturn::Drop,
         _ => gst::PadProbeReturn::Ok,
     });

@@ -8,7 +8,7 @@ use super::headers;
 use crate::playback::make;
 
 /// Sound that is copied, by the type of the stream and its version, and the parser that prepares it for a
-/// muxer, where one is needed. What the headers of other types contain is not checked, so they are refused.
+/// muxer, where one is needed. Other types are refused, because their headers may have texts.
 const SOUNDS: [(&str, Option<i32>, Option<&str>); 18] = [
     ("audio/mpeg", Some(1), Some("mpegaudioparse")),
     ("audio/mpeg", Some(2), Some("aacparse")),
